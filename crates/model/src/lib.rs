@@ -1,0 +1,32 @@
+//! The plain data every part of Ringwall speaks, each concept defined once.
+//!
+//! Owns the words of the design: [`Action`], [`Verdict`], [`Decision`], [`AbsPath`], [`Level`],
+//! [`Record`]. Does not decide anything, and does no I/O.
+
+mod action;
+mod decision;
+mod domain;
+mod event;
+mod fact;
+mod level;
+mod origin;
+mod path;
+mod quantity;
+mod quote;
+mod record;
+mod settings;
+mod tool;
+
+pub use action::{Access, Action, PathRef};
+pub use decision::{Decision, Opaque, Reason, Redirect, Verdict};
+pub use domain::{DomainError, DomainRule};
+pub use event::{Event, EventKind, Mode, ToolCall};
+pub use fact::{Facts, FileText, Query, Unresolvable};
+pub use level::{Level, UnknownLevel};
+pub use origin::{Origin, Sourced};
+pub use path::{AbsPath, PathError, absolute};
+pub use quantity::{ByteSize, ByteSizeError};
+pub use quote::shell_word;
+pub use record::Record;
+pub use settings::OffSwitch;
+pub use tool::{Effect, Presence, Tool};

@@ -1,0 +1,180 @@
+//! Absolute paths without `.`, `..` or empty components.
+
+use std::ffi::OsStr;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The longest path a Linux system call takes, with its final NUL.
+const PATH_MAX: usize = 4096;
+
+/// An absolute path whose components are plain names.
+///
+/// Comparison is by component, so `/work/proj-evil` is never inside `/work/proj`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct AbsPath(PathBuf);
+
+/// Why a text is no usable path.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PathError {
+    /// Nothing there.
+    #[error("the path is empty")]
+    Empty,
+    /// System calls end a path at NUL, checks may not.
+    #[error("the path has a NUL byte in it")]
+    Nul,
+    /// Longer than the kernel takes.
+    #[error("the path is too long")]
+    TooLong,
+    /// An absolute path is needed.
+    #[error("the path is not absolute")]
+    Relative,
+    /// `~name` belongs to a user database that is not consulted.
+    #[error("`~name` cannot be expanded; write the whole path")]
+    OtherHome,
+}
+
+impl AbsPath {
+    /// The file system's root.
+    pub fn root() -> Self {
+        Self(PathBuf::from("/"))
+    }
+
+    /// Cleans an absolute path by its text alone: `a/../b` becomes `b` whatever `a` is.
+    ///
+    /// This is what a path library does. What the kernel reaches can differ; that needs a
+    /// [`Query::Resolve`](crate::Query::Resolve).
+    pub fn lexical(path: &Path) -> Result<Self, PathError> {
+        check(path.as_os_str())?;
+        if !path.is_absolute() {
+            return Err(PathError::Relative);
+        }
+        let mut clean = PathBuf::from("/");
+        for component in path.components() {
+            match component {
+                Component::Normal(name) => clean.push(name),
+                Component::ParentDir => {
+                    clean.pop();
+                }
+                Component::RootDir | Component::CurDir | Component::Prefix(_) => {}
+            }
+        }
+        Ok(Self(clean))
+    }
+
+    /// The path.
+    pub fn as_path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Whether this is `ancestor` or lies below it.
+    pub fn is_within(&self, ancestor: &Self) -> bool {
+        self.0.starts_with(&ancestor.0)
+    }
+
+    /// The path of an entry in this directory.
+    #[must_use]
+    pub fn join(&self, name: &OsStr) -> Self {
+        Self(self.0.join(name))
+    }
+
+    /// The directory above; the root is its own parent.
+    #[must_use]
+    pub fn parent(&self) -> Self {
+        Self(self.0.parent().unwrap_or(&self.0).to_path_buf())
+    }
+}
+
+impl fmt::Display for AbsPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.display().fmt(f)
+    }
+}
+
+impl AsRef<Path> for AbsPath {
+    fn as_ref(&self) -> &Path {
+        &self.0
+    }
+}
+
+/// The absolute path a text means: `~` is `home`, anything relative starts at `base`.
+///
+/// `..` is kept, because only the file system knows what it reaches.
+pub fn absolute(text: &str, base: &Path, home: &AbsPath) -> Result<PathBuf, PathError> {
+    check(OsStr::new(text))?;
+    let path = match text.strip_prefix('~') {
+        Some("") => home.as_path().to_path_buf(),
+        Some(rest) => match rest.strip_prefix('/') {
+            // `~//x` must not turn into `/x`.
+            Some(below) => home.as_path().join(below.trim_start_matches('/')),
+            None => return Err(PathError::OtherHome),
+        },
+        None => base.join(text),
+    };
+    check(path.as_os_str())?;
+    if path.is_absolute() { Ok(path) } else { Err(PathError::Relative) }
+}
+
+fn check(text: &OsStr) -> Result<(), PathError> {
+    let bytes = text.as_bytes();
+    if bytes.is_empty() {
+        Err(PathError::Empty)
+    } else if bytes.contains(&0) {
+        Err(PathError::Nul)
+    } else if bytes.len() >= PATH_MAX {
+        Err(PathError::TooLong)
+    } else {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn clean(path: &str) -> String {
+        AbsPath::lexical(Path::new(path)).unwrap().to_string()
+    }
+
+    #[test]
+    fn lexical_cleaning_never_climbs_above_the_root() {
+        assert_eq!(clean("/a/./b//c/../d/"), "/a/b/d");
+        assert_eq!(clean("/../../etc"), "/etc");
+        assert_eq!(clean("/"), "/");
+    }
+
+    #[test]
+    fn a_sibling_with_the_same_prefix_is_outside() {
+        let project = AbsPath::lexical(Path::new("/work/proj")).unwrap();
+        let inside = |path| AbsPath::lexical(Path::new(path)).unwrap().is_within(&project);
+        assert!(inside("/work/proj"));
+        assert!(inside("/work/proj/a"));
+        assert!(!inside("/work/proj-evil/a"));
+        assert!(!inside("/work/projx"));
+        assert!(!inside("/work"));
+    }
+
+    #[test]
+    fn texts_that_are_no_path_are_refused() {
+        let home = AbsPath::lexical(Path::new("/home/u")).unwrap();
+        let at = |text: &str| absolute(text, Path::new("/w"), &home);
+        assert_eq!(at(""), Err(PathError::Empty));
+        assert_eq!(at("a\0b"), Err(PathError::Nul));
+        assert_eq!(at("~root/x"), Err(PathError::OtherHome));
+        assert_eq!(at(&"a".repeat(5000)), Err(PathError::TooLong));
+    }
+
+    #[test]
+    fn tilde_and_relative_paths_become_absolute() {
+        let home = AbsPath::lexical(Path::new("/home/u")).unwrap();
+        let at = |text: &str| absolute(text, Path::new("/w"), &home).unwrap();
+        assert_eq!(at("~"), Path::new("/home/u"));
+        assert_eq!(at("~/x"), Path::new("/home/u/x"));
+        assert_eq!(at("~//etc/passwd"), Path::new("/home/u/etc/passwd"));
+        assert_eq!(at("x/../y"), Path::new("/w/x/../y"));
+        assert_eq!(at("/x"), Path::new("/x"));
+    }
+}
