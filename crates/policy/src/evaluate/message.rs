@@ -1,0 +1,29 @@
+//! The words of a refusal: the way out, spelt so that it can be pasted.
+
+use std::path::Path;
+
+use model::{Access, shell_word};
+
+use crate::Ground;
+
+/// The command and the line that would allow a path.
+pub(super) fn grant(ground: &Ground, access: Access, path: &Path) -> String {
+    let key = match access {
+        Access::Read => "allow_read",
+        Access::Write => "allow_write",
+    };
+    let rule = crate::PathRule::quote(&path.display().to_string());
+    format!(
+        "the user can allow it with `ringwall grant {access} {}`, which adds {} to {key} under \
+         [filesystem] in {}",
+        shell_word(&path.display().to_string()),
+        toml_text(&rule),
+        ground.grant_file.display(),
+    )
+}
+
+/// A text as TOML would need it.
+fn toml_text(text: &str) -> String {
+    let escaped: String = text.chars().flat_map(char::escape_default).collect();
+    if escaped == text { format!("\"{text}\"") } else { serde_json::json!(text).to_string() }
+}

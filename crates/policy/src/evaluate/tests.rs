@@ -1,0 +1,242 @@
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Access, FileText, Level, OffSwitch, PathRef, Query, Sourced, Unresolvable};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{HookedSettings, PathRule, needs};
+
+fn abs(path: &str) -> AbsPath {
+    AbsPath::lexical(Path::new(path)).unwrap()
+}
+
+fn ground() -> Ground {
+    Ground {
+        workspace: abs("/p"),
+        home: abs("/home/u"),
+        unfit: None,
+        agent_files: vec![rule("/home/u/.claude/tool-results")],
+        own_files: vec![abs("/home/u/.config/ringwall")],
+        grant_file: "/p/ringwall.toml".into(),
+        hooked: vec![HookedSettings {
+            path: "/p/.claude/settings.json".into(),
+            command: "/bin/ringwall".into(),
+        }],
+        off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+    }
+}
+
+fn rule(text: &str) -> Sourced<PathRule> {
+    let value = PathRule::parse(text, Path::new("/p"), &abs("/home/u")).unwrap();
+    Sourced { value, origin: Origin::File { path: "/p/ringwall.toml".into(), line: 3 } }
+}
+
+fn on(access: Access, path: &str) -> Action {
+    Action::Path { access, path: PathRef { given: path.into(), at: path.into() } }
+}
+
+/// Answers as a file system would that has only these links.
+fn answer(queries: &[Query], links: &[(&str, &str)]) -> Facts {
+    let mut facts = Facts::default();
+    for query in queries {
+        if let Query::Resolve(path) = query {
+            let link = links.iter().find(|(from, _)| path.starts_with(from));
+            let resolved = match link {
+                Some((_, "loop")) => Err(Unresolvable::Loop),
+                Some((from, to)) => Ok(abs(&Path::new(to)
+                    .join(path.strip_prefix(from).unwrap())
+                    .display()
+                    .to_string())),
+                None => Ok(AbsPath::lexical(path).unwrap()),
+            };
+            facts.set_resolved(path.clone(), resolved);
+        }
+    }
+    facts
+}
+
+fn decide(policy: &Policy, access: Access, path: &str, links: &[(&str, &str)]) -> Decision {
+    let actions = [on(access, path)];
+    let facts = answer(&needs(policy, &ground(), &actions), links);
+    evaluate(policy, &ground(), &actions, &facts)
+}
+
+fn verdict(policy: &Policy, access: Access, path: &str) -> Verdict {
+    decide(policy, access, path, &[]).verdict()
+}
+
+#[test]
+fn the_workspace_is_ground_and_nothing_else_is() {
+    let policy = Policy::built_in();
+    for (access, path, expected) in [
+        (Access::Read, "/p", Verdict::Allow),
+        (Access::Read, "/p/src/a", Verdict::Allow),
+        (Access::Write, "/p/new", Verdict::Allow),
+        (Access::Read, "/p-evil/a", Verdict::Deny),
+        (Access::Write, "/p2", Verdict::Deny),
+        (Access::Read, "/etc/passwd", Verdict::Deny),
+        (Access::Read, "/", Verdict::Deny),
+        (Access::Read, "/p/../etc", Verdict::Deny),
+        (Access::Read, "/q/../p/a", Verdict::Allow),
+        (Access::Read, "/home/u/.claude/tool-results/x", Verdict::Allow),
+        (Access::Write, "/home/u/.claude/tool-results/x", Verdict::Deny),
+    ] {
+        assert_eq!(verdict(&policy, access, path), expected, "{access} {path}");
+    }
+}
+
+#[test]
+fn where_a_link_leads_is_what_counts() {
+    let policy = Policy::built_in();
+    let links = [("/p/out", "/etc"), ("/p/loop", "loop"), ("/elsewhere", "/p")];
+    assert_eq!(decide(&policy, Access::Read, "/p/out/passwd", &links).verdict(), Verdict::Deny);
+    assert_eq!(decide(&policy, Access::Read, "/p/loop/x", &links).verdict(), Verdict::Deny);
+    assert_eq!(decide(&policy, Access::Read, "/elsewhere/x", &links).verdict(), Verdict::Allow);
+}
+
+#[test]
+fn both_readings_of_a_climbing_path_must_be_inside() {
+    let policy = Policy::built_in();
+    // The kernel goes through the link; a path library strikes the two names out.
+    let kernel_leaves = decide(&policy, Access::Read, "/p/out/../x", &[("/p/out/../x", "/etc/x")]);
+    assert_eq!(kernel_leaves.verdict(), Verdict::Deny);
+    let text_leaves = decide(&policy, Access::Read, "/p/in/../../x", &[("/p/in/../../x", "/p/x")]);
+    assert_eq!(text_leaves.verdict(), Verdict::Deny);
+}
+
+#[test]
+fn deny_rules_hold_on_the_text_and_on_the_target() {
+    let mut policy = Policy::built_in();
+    policy.filesystem.deny_read = vec![rule("**/.env"), rule("/p/private")];
+    policy.filesystem.deny_write = vec![rule("Cargo.lock")];
+    for (access, path, expected) in [
+        (Access::Read, "/p/.env", Verdict::Deny),
+        (Access::Read, "/p/a/.ENV", Verdict::Deny),
+        (Access::Write, "/p/.env", Verdict::Deny),
+        (Access::Read, "/p/private/x", Verdict::Deny),
+        (Access::Read, "/p/Cargo.lock", Verdict::Allow),
+        (Access::Write, "/p/Cargo.lock", Verdict::Deny),
+        (Access::Write, "/p/cargo.LOCK", Verdict::Deny),
+    ] {
+        assert_eq!(verdict(&policy, access, path), expected, "{access} {path}");
+    }
+    let links = [("/p/harmless", "/p/.env"), ("/p/.env", "/p/harmless")];
+    assert_eq!(decide(&policy, Access::Read, "/p/harmless", &links).verdict(), Verdict::Deny);
+    assert_eq!(decide(&policy, Access::Read, "/p/.env", &links).verdict(), Verdict::Deny);
+}
+
+#[test]
+fn a_read_grant_is_no_write_grant_and_a_write_grant_is_both() {
+    let mut policy = Policy::built_in();
+    policy.filesystem.allow_read = vec![rule("/lib-r")];
+    policy.filesystem.allow_write = vec![rule("/lib-w")];
+    assert_eq!(verdict(&policy, Access::Read, "/lib-r/a"), Verdict::Allow);
+    assert_eq!(verdict(&policy, Access::Write, "/lib-r/a"), Verdict::Deny);
+    assert_eq!(verdict(&policy, Access::Read, "/lib-w/a"), Verdict::Allow);
+    assert_eq!(verdict(&policy, Access::Write, "/lib-w/a"), Verdict::Allow);
+    // A grant that is itself a link counts for where it leads.
+    let moved = decide(&policy, Access::Read, "/real/a", &[("/lib-r", "/real")]);
+    assert_eq!(moved.verdict(), Verdict::Allow);
+}
+
+#[test]
+fn protected_names_hold_over_every_grant_and_level() {
+    let mut policy = Policy::built_in();
+    policy.level.value = Level::Full;
+    policy.filesystem.allow_write = vec![rule("/")];
+    for path in [
+        "/p/ringwall.toml",
+        "/p/.claude/settings.local.json",
+        "/p/.git/hooks/pre-commit",
+        "/home/u/.claude/settings.json",
+        "/home/u/.config/ringwall/x",
+    ] {
+        assert_eq!(verdict(&policy, Access::Write, path), Verdict::Deny, "{path}");
+        assert_eq!(verdict(&policy, Access::Read, path), Verdict::Allow, "{path}");
+    }
+    let through_link = [("/p/innocent", "/p/.claude/settings.json")];
+    assert_eq!(
+        decide(&policy, Access::Write, "/p/innocent", &through_link).verdict(),
+        Verdict::Deny
+    );
+}
+
+#[test]
+fn a_refusal_names_the_path_the_rule_and_the_way_out() {
+    let decision = decide(&Policy::built_in(), Access::Read, "/etc/my file", &[]);
+    let reason = &decision.reasons()[0];
+    assert_eq!(reason.rule, "workspace");
+    assert!(reason.text.contains("/etc/my file"), "{}", reason.text);
+    let instead = reason.instead.as_deref().unwrap();
+    assert!(instead.contains("ringwall grant read '/etc/my file'"), "{instead}");
+    assert!(instead.contains("/p/ringwall.toml"), "{instead}");
+}
+
+#[test]
+fn an_unasked_fact_is_a_refusal() {
+    let decision =
+        evaluate(&Policy::built_in(), &ground(), &[on(Access::Read, "/p/a")], &Facts::default());
+    assert_eq!(decision.verdict(), Verdict::Deny);
+}
+
+#[test]
+fn the_sandbox_switch_and_interactive_tools_are_refused_at_every_level() {
+    let mut policy = Policy::built_in();
+    for level in Level::ALL {
+        policy.level.value = level;
+        for action in [
+            Action::LeaveSandbox { field: "f".into() },
+            Action::AskPerson { tool: "t".into() },
+            Action::Invalid { field: "f".into(), problem: "p".into() },
+        ] {
+            let actions = [Action::Run { command: "ls".into() }, action];
+            let decision = evaluate(&policy, &ground(), &actions, &Facts::default());
+            assert_eq!(decision.verdict(), Verdict::Deny, "{level}");
+        }
+    }
+}
+
+#[test]
+fn settings_may_change_but_not_switch_our_hook_off() {
+    let path = PathBuf::from("/p/.claude/settings.json");
+    let judged = |path: &Path, text: FileText| {
+        let mut facts = Facts::default();
+        facts.set_text(path.to_path_buf(), text);
+        let action = Action::ChangeSettings { path: path.to_path_buf() };
+        evaluate(&Policy::built_in(), &ground(), &[action], &facts).verdict()
+    };
+    let text = |text: &str| FileText::Text(text.into());
+    let hooked = r#"{"hooks":{"PreToolUse":[{"hooks":[{"command":"/bin/ringwall"}]}]}}"#;
+    assert_eq!(judged(&path, text(hooked)), Verdict::Allow);
+    assert_eq!(judged(&path, text("{}")), Verdict::Deny);
+    assert_eq!(judged(&path, text(r#"{"x":"/bin/ringwall"}"#)), Verdict::Deny);
+    assert_eq!(judged(&path, text("{")), Verdict::Deny);
+    assert_eq!(judged(&path, FileText::Missing), Verdict::Deny);
+    let other = PathBuf::from("/p/.claude/settings.local.json");
+    assert_eq!(judged(&other, text("{}")), Verdict::Allow);
+    assert_eq!(judged(&other, text(r#"{"disableAllHooks":false}"#)), Verdict::Allow);
+    assert_eq!(judged(&other, text(r#"{"disableAllHooks":true}"#)), Verdict::Deny);
+    assert_eq!(judged(&other, text(r#"{"disableAllHooks":"yes"}"#)), Verdict::Deny);
+    assert_eq!(judged(&other, FileText::Missing), Verdict::Allow);
+    assert_eq!(judged(&other, FileText::Unreadable("x".into())), Verdict::Deny);
+}
+
+proptest! {
+    /// Each level allows everything that the one below allows.
+    #[test]
+    fn levels_are_monotone(
+        path in "(/p|/home/u|/etc|/lib-r)?(/[a-c.]{1,4}){0,3}(/\\.env|/\\.git/config)?",
+        write in any::<bool>(),
+    ) {
+        let path = if path.is_empty() { "/".to_owned() } else { path };
+        let access = if write { Access::Write } else { Access::Read };
+        let mut policy = Policy::built_in();
+        policy.filesystem.allow_read = vec![rule("/lib-r")];
+        policy.filesystem.deny_read = vec![rule("**/.env")];
+        let verdicts = Level::ALL.map(|level| {
+            policy.level.value = level;
+            verdict(&policy, access, &path)
+        });
+        prop_assert!(verdicts.is_sorted_by(|lower, higher| lower >= higher), "{verdicts:?}");
+    }
+}

@@ -1,0 +1,30 @@
+//! The rules, and the pure functions that judge a call by them.
+//!
+//! One pipeline serves the live hook, `explain` and the tests:
+//!
+//! ```text
+//! tool call -> lower -> actions -> needs -> queries -> (the caller asks the machine)
+//!                          \________________________________ facts -> evaluate -> Decision
+//! ```
+//!
+//! Nothing here touches the file system, the environment or the clock. Nothing here can fail: a
+//! refusal is a result, and what cannot be known is a value.
+
+mod evaluate;
+mod ground;
+mod lower;
+mod needs;
+mod pattern;
+mod protected;
+mod rules;
+
+pub use evaluate::evaluate;
+pub use ground::{Ground, HookedSettings};
+pub use lower::{Scene, lower};
+pub use needs::needs;
+pub use pattern::{PathRule, PathRuleError};
+pub use protected::{Cover, ProtectedName, protected_names};
+pub use rules::{
+    AuditRules, Confinement, Enforcement, Environment, Filesystem, Git, Guard, Limits, Network,
+    OnAuditFailure, OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,
+};

@@ -1,0 +1,96 @@
+//! A tool call becomes the actions it would take.
+//!
+//! Known tools go by their agent's table; all others by the names of their fields. What a field
+//! cannot mean is an [`Action::Invalid`], never a guess.
+
+mod fields;
+mod flags;
+mod glob;
+
+use std::path::PathBuf;
+
+use model::{AbsPath, Access, Action, Effect, PathRef, Presence, Tool, ToolCall};
+use serde_json::Value;
+
+/// What a call's relative names are relative to.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The agent's current directory.
+    pub cwd: PathBuf,
+    /// The user's home.
+    pub home: AbsPath,
+}
+
+/// Every effect of the call.
+pub fn lower(table: &[Tool], call: &ToolCall, scene: &Scene) -> Vec<Action> {
+    let known = table.iter().find(|tool| tool.name == call.tool);
+    let mut actions: Vec<Action> = match known {
+        Some(tool) => tool.effects.iter().flat_map(|effect| apply(effect, call, scene)).collect(),
+        None => fields::lower_unknown(call, scene),
+    };
+    let runs_commands = actions.iter().any(|action| matches!(action, Action::Run { .. }));
+    if known.is_none() || runs_commands {
+        actions.extend(flags::leave_sandbox(&call.input));
+    }
+    if actions.is_empty() {
+        actions.push(Action::NoEffect { tool: call.tool.clone() });
+    }
+    actions
+}
+
+fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
+    match *effect {
+        Effect::AskPerson => vec![Action::AskPerson { tool: call.tool.clone() }],
+        Effect::Path { field, access, presence } => match text(call, field, presence) {
+            Ok(Some(given)) => vec![path(access, given, field, scene)],
+            // The tool falls back to the directory it stands in.
+            Ok(None) => vec![path(access, ".", field, scene)],
+            Err(invalid) => vec![invalid],
+        },
+        Effect::Glob { field, base, presence } => match text(call, field, presence) {
+            Ok(Some(pattern)) => {
+                let base = text(call, base, Presence::Optional).ok().flatten();
+                glob::lower_glob(pattern, field, base, scene)
+            }
+            Ok(None) => Vec::new(),
+            Err(invalid) => vec![invalid],
+        },
+        Effect::Command { field, presence } => match text(call, field, presence) {
+            Ok(Some(command)) => vec![Action::Run { command: command.into() }],
+            Ok(None) => Vec::new(),
+            Err(invalid) => vec![invalid],
+        },
+        Effect::Url { field, presence } => match text(call, field, presence) {
+            Ok(Some(target)) => vec![Action::Connect { target: target.into() }],
+            Ok(None) => Vec::new(),
+            Err(invalid) => vec![invalid],
+        },
+    }
+}
+
+/// The field's text. `null` counts as absent; an empty or wrongly typed value is invalid.
+fn text<'call>(
+    call: &'call ToolCall,
+    field: &str,
+    presence: Presence,
+) -> Result<Option<&'call str>, Action> {
+    let invalid = |problem: &str| Action::Invalid { field: field.into(), problem: problem.into() };
+    match (call.input.get(field), presence) {
+        (None | Some(Value::Null), Presence::Optional) => Ok(None),
+        (None | Some(Value::Null), Presence::Required) => Err(invalid("it is missing")),
+        (Some(Value::String(text)), _) if text.is_empty() => Err(invalid("it is empty")),
+        (Some(Value::String(text)), _) => Ok(Some(text)),
+        (Some(_), _) => Err(invalid("it is not a text")),
+    }
+}
+
+/// The action on a path given as text.
+fn path(access: Access, given: &str, field: &str, scene: &Scene) -> Action {
+    match model::absolute(given, &scene.cwd, &scene.home) {
+        Ok(at) => Action::Path { access, path: PathRef { given: given.into(), at } },
+        Err(error) => Action::Invalid { field: field.into(), problem: error.to_string() },
+    }
+}
+
+#[cfg(test)]
+mod tests;

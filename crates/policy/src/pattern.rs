@@ -1,0 +1,294 @@
+//! [`PathRule`]: how configuration names paths. The only glob semantics in Ringwall.
+//!
+//! - `~` is the user's home; a relative path starts at the directory of the file that holds it.
+//! - A rule covers the path it names and everything below it.
+//! - `*` and `?` stay within one component, `**` crosses them, `[…]` and `{…}` work as in a shell;
+//!   a backslash takes a character literally.
+//! - A rule that begins with `**/` applies at any depth anywhere.
+
+use std::borrow::Cow;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, PathError};
+use serde::{Serialize, Serializer};
+
+/// A path or pattern from the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathRule {
+    text: String,
+    shape: Shape,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Shape {
+    /// A literal path.
+    Literal(AbsPath),
+    /// A pattern below a literal directory. `glob` is relative to it.
+    Below { prefix: AbsPath, glob: String },
+    /// A pattern that applies anywhere. `glob` begins with `**/`.
+    Anywhere { glob: String },
+    /// A literal path relative to the workspace, whichever that is.
+    InWorkspace(PathBuf),
+}
+
+/// Why a text is no path rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PathRuleError {
+    /// The text is no path.
+    #[error("`{text}`: {error}")]
+    Path {
+        /// The rule as written.
+        text: String,
+        /// What is wrong with it.
+        error: PathError,
+    },
+    /// `..` behind a wildcard has no fixed meaning.
+    #[error("`{0}`: `..` behind a wildcard has no fixed meaning")]
+    Climbs(String),
+}
+
+impl PathRule {
+    /// Reads a rule that stands in a file in `base`.
+    pub fn parse(text: &str, base: &Path, home: &AbsPath) -> Result<Self, PathRuleError> {
+        let wrong = |error| PathRuleError::Path { text: text.into(), error };
+        let (literal, glob) = split_at_wildcard(text);
+        if glob.split('/').any(|component| component == "..") {
+            return Err(PathRuleError::Climbs(text.into()));
+        }
+        let shape = if text.starts_with("**/") {
+            Shape::Anywhere { glob: text.into() }
+        } else if glob.is_empty() {
+            Shape::Literal(clean(literal, base, home).map_err(wrong)?)
+        } else {
+            let literal = if literal.is_empty() { "." } else { literal };
+            Shape::Below { prefix: clean(literal, base, home).map_err(wrong)?, glob: glob.into() }
+        };
+        Ok(Self { text: text.into(), shape })
+    }
+
+    /// A literal path relative to whatever the workspace is.
+    pub fn in_workspace(name: &str) -> Self {
+        Self { text: name.into(), shape: Shape::InWorkspace(name.into()) }
+    }
+
+    /// A rule for exactly this path, whatever characters it has.
+    pub fn literal(path: &AbsPath) -> Self {
+        Self { text: path.to_string(), shape: Shape::Literal(path.clone()) }
+    }
+
+    /// The text as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text that makes `parse` take this path literally.
+    pub fn quote(path: &str) -> String {
+        let mut quoted = String::with_capacity(path.len());
+        for character in path.chars() {
+            if is_wildcard(character) {
+                quoted.push('\\');
+            }
+            quoted.push(character);
+        }
+        quoted
+    }
+
+    /// The part without wildcards, where it depends on the file system what that reaches.
+    pub fn prefix(&self, workspace: &AbsPath) -> Option<AbsPath> {
+        match &self.shape {
+            Shape::Literal(path) | Shape::Below { prefix: path, .. } => Some(path.clone()),
+            Shape::InWorkspace(name) => AbsPath::lexical(&workspace.as_path().join(name)).ok(),
+            Shape::Anywhere { .. } => None,
+        }
+    }
+
+    /// Whether the rule has a wildcard in it.
+    pub fn is_pattern(&self) -> bool {
+        matches!(self.shape, Shape::Below { .. } | Shape::Anywhere { .. })
+    }
+
+    /// Whether the rule covers `path`, where `prefix` is what [`Self::prefix`] really leads to.
+    ///
+    /// [`Case::Fold`] is for deny rules: on a file system that folds case, `.ENV` is `.env`.
+    pub(crate) fn covers(&self, path: &AbsPath, prefix: Option<&AbsPath>, case: Case) -> bool {
+        match (&self.shape, prefix) {
+            (Shape::Anywhere { glob }, _) => glob_covers(glob, Path::new("/"), path, case),
+            (Shape::Literal(_) | Shape::InWorkspace(_), Some(prefix)) => {
+                case.below(prefix.as_path(), path.as_path()).is_some()
+            }
+            (Shape::Below { glob, .. }, Some(prefix)) => {
+                glob_covers(glob, prefix.as_path(), path, case)
+            }
+            (_, None) => false,
+        }
+    }
+}
+
+/// How names compare.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Case {
+    /// Byte for byte. Right for allow rules: a doubt must not allow.
+    Exact,
+    /// Without regard to case and invisible characters. Right for deny rules.
+    Fold,
+}
+
+impl Case {
+    /// The rest of `path` below `prefix`, if it is below it.
+    fn below(self, prefix: &Path, path: &Path) -> Option<PathBuf> {
+        let mut rest = path.components();
+        for expected in prefix.components() {
+            let component = rest.next()?;
+            let same = match self {
+                Self::Exact => component == expected,
+                Self::Fold => {
+                    fold(&component.as_os_str().to_string_lossy())
+                        == fold(&expected.as_os_str().to_string_lossy())
+                }
+            };
+            if !same {
+                return None;
+            }
+        }
+        Some(rest.as_path().to_path_buf())
+    }
+}
+
+/// The spelling under which file systems that fold case, or ignore invisible characters, would
+/// store a name.
+pub(crate) fn fold(name: &str) -> Cow<'_, str> {
+    if name.is_ascii() && !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name);
+    }
+    Cow::Owned(name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect())
+}
+
+/// Characters that HFS+ ignores in file names; git refuses `.git` spelt with them, so do we.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+}
+
+/// Whether the glob matches the path below `prefix`, or a directory above it.
+fn glob_covers(glob: &str, prefix: &Path, path: &AbsPath, case: Case) -> bool {
+    let Some(below) = case.below(prefix, path.as_path()) else { return false };
+    let glob = match case {
+        Case::Exact => Cow::Borrowed(glob),
+        Case::Fold => fold(glob),
+    };
+    below.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| match case {
+        Case::Exact => fast_glob::glob_match(glob.as_ref(), part.as_os_str().as_bytes()),
+        Case::Fold => {
+            let part = part.to_string_lossy();
+            fast_glob::glob_match(glob.as_ref(), fold(&part).as_ref())
+        }
+    })
+}
+
+fn clean(text: &str, base: &Path, home: &AbsPath) -> Result<AbsPath, PathError> {
+    let unescaped: String = unescape(text);
+    AbsPath::lexical(&model::absolute(&unescaped, base, home)?)
+}
+
+/// Splits into the literal leading components and the rest, which begins with a wildcard.
+fn split_at_wildcard(text: &str) -> (&str, &str) {
+    let mut escaped = false;
+    let mut component = 0;
+    for (at, character) in text.char_indices() {
+        if escaped {
+            escaped = false;
+        } else if character == '\\' {
+            escaped = true;
+        } else if character == '/' {
+            component = at + 1;
+        } else if is_wildcard(character) {
+            return text.split_at(component);
+        }
+    }
+    (text, "")
+}
+
+fn unescape(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        plain.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+    }
+    plain
+}
+
+pub(crate) fn is_wildcard(character: char) -> bool {
+    matches!(character, '*' | '?' | '[' | ']' | '{' | '}' | '\\')
+}
+
+impl Serialize for PathRule {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path(text: &str) -> AbsPath {
+        AbsPath::lexical(Path::new(text)).unwrap()
+    }
+
+    fn covers(rule: &str, target: &str, case: Case) -> bool {
+        let rule = PathRule::parse(rule, Path::new("/proj"), &path("/home/u")).unwrap();
+        let prefix = rule.prefix(&path("/proj"));
+        rule.covers(&path(target), prefix.as_ref(), case)
+    }
+
+    #[test]
+    fn a_rule_covers_what_it_names_and_everything_below() {
+        for (rule, target, expected) in [
+            ("secret", "/proj/secret", true),
+            ("secret", "/proj/secret/a/b", true),
+            ("secret", "/proj/secrets", false),
+            ("./a/../secret", "/proj/secret", true),
+            ("~/x", "/home/u/x/y", true),
+            ("/opt/lib", "/opt/lib", true),
+            ("/opt/lib", "/opt/library", false),
+            ("**/.env", "/anywhere/deep/.env", true),
+            ("**/.env", "/.env", true),
+            ("**/.env", "/proj/.environment", false),
+            ("**/*.pem", "/proj/keys/a.pem", true),
+            ("**/*.pem", "/proj/keys/a.pem/inside", true),
+            ("keys/*.pem", "/proj/keys/a.pem", true),
+            ("keys/*.pem", "/proj/keys/deep/a.pem", false),
+            ("keys/**", "/proj/keys/deep/a.pem", true),
+            ("{a,b}/x", "/proj/b/x", true),
+            ("a\\*b", "/proj/a*b", true),
+            ("a\\*b", "/proj/aXb", false),
+        ] {
+            assert_eq!(covers(rule, target, Case::Exact), expected, "{rule} on {target}");
+        }
+    }
+
+    #[test]
+    fn deny_rules_fold_case_and_invisible_characters() {
+        assert!(covers("**/.env", "/proj/.ENV", Case::Fold));
+        assert!(covers("**/.env", "/proj/.e\u{200c}nv", Case::Fold));
+        assert!(!covers("**/.env", "/proj/.ENV", Case::Exact));
+        assert!(covers("Secret/*.TXT", "/proj/secret/a.txt", Case::Fold));
+    }
+
+    #[test]
+    fn quoting_makes_any_path_literal() {
+        let odd = "/tmp/a[1]{x}*?\\ b";
+        let quoted = PathRule::quote(odd);
+        let rule = PathRule::parse(&quoted, Path::new("/proj"), &path("/home/u")).unwrap();
+        assert!(!rule.is_pattern());
+        assert_eq!(rule.prefix(&path("/proj")), Some(path(odd)));
+    }
+
+    #[test]
+    fn climbing_behind_a_wildcard_is_an_error() {
+        let parse = |text| PathRule::parse(text, Path::new("/proj"), &path("/home/u"));
+        assert!(matches!(parse("*/../x"), Err(PathRuleError::Climbs(_))));
+        assert!(matches!(parse(""), Err(PathRuleError::Path { .. })));
+        assert!(matches!(parse("a\0b"), Err(PathRuleError::Path { .. })));
+    }
+}

@@ -1,0 +1,231 @@
+//! [`Policy`]: everything the configuration says, each value with its origin.
+
+use std::collections::BTreeMap;
+
+use model::{ByteSize, DomainRule, Level, Sourced, Verdict};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::PathRule;
+
+/// The effective rules. Built by the `config` crate from layered files.
+#[derive(Debug, Clone, Serialize)]
+pub struct Policy {
+    /// How much ground the agent gets.
+    pub level: Sourced<Level>,
+    /// Named stages of work.
+    pub phases: BTreeMap<String, Phase>,
+    /// Paths.
+    pub filesystem: Filesystem,
+    /// Hosts.
+    pub network: Network,
+    /// Environment variables.
+    pub environment: Environment,
+    /// Where content from outside must land.
+    pub quarantine: Quarantine,
+    /// How the guard treats what it cannot know.
+    pub guard: Guard,
+    /// What a refused attempt inside the wall does.
+    pub violation: Violation,
+    /// Resources.
+    pub limits: Limits,
+    /// What a failing log means.
+    pub audit: AuditRules,
+    /// Git specifics.
+    pub git: Git,
+    /// The least wall that is accepted.
+    pub confinement: Confinement,
+}
+
+/// A stage of work: a level, and the files it may write whatever the level.
+#[derive(Debug, Clone, Serialize)]
+pub struct Phase {
+    /// The level of this stage.
+    pub level: Sourced<Level>,
+    /// Extra writable files.
+    pub allow_write: Vec<Sourced<PathRule>>,
+}
+
+/// Rules about paths. Deny beats allow, wherever either stands.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Filesystem {
+    /// Readable besides the workspace.
+    pub allow_read: Vec<Sourced<PathRule>>,
+    /// Readable and writable besides the workspace.
+    pub allow_write: Vec<Sourced<PathRule>>,
+    /// Neither readable nor writable, even in the workspace.
+    pub deny_read: Vec<Sourced<PathRule>>,
+    /// Not writable, even in the workspace.
+    pub deny_write: Vec<Sourced<PathRule>>,
+    /// Hidden without counting as a violation.
+    pub quiet: Vec<Sourced<PathRule>>,
+}
+
+/// Rules about hosts.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Network {
+    /// Reachable besides the agent's own essential domains.
+    pub allowed_domains: Vec<Sourced<DomainRule>>,
+    /// Never reachable.
+    pub denied_domains: Vec<Sourced<DomainRule>>,
+    /// Granted names that may resolve to private or loopback addresses.
+    pub private_domains: Vec<Sourced<DomainRule>>,
+    /// Ports of the host's loopback that may be reached.
+    pub allow_local_ports: Vec<Sourced<u16>>,
+}
+
+/// Rules about environment variables.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Environment {
+    /// Variables that pass into the confinement.
+    pub pass: Vec<Sourced<String>>,
+}
+
+/// Where content from outside must land. No directory: the feature is off.
+#[derive(Debug, Clone, Serialize)]
+pub struct Quarantine {
+    /// The directory.
+    pub dir: Option<Sourced<PathRule>>,
+    /// Whether a call is corrected or only refused.
+    pub mode: Sourced<QuarantineMode>,
+}
+
+/// What happens to a call that would fetch content to another place.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum QuarantineMode {
+    /// The corrected call is sent back where the agent honours it, else refused with it.
+    Redirect,
+    /// Always refused.
+    Block,
+}
+
+/// How the guard treats what it cannot know.
+#[derive(Debug, Clone, Serialize)]
+pub struct Guard {
+    /// What an opaque part of a command gets.
+    pub on_unknown: Sourced<Verdict>,
+    /// What a call gets when judging it fails.
+    pub on_error: Sourced<OnError>,
+}
+
+/// What a call gets when judging it fails.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum OnError {
+    /// Runs, and every record says so.
+    Allow,
+    /// Is refused.
+    Deny,
+}
+
+/// What a refused attempt inside the wall does.
+#[derive(Debug, Clone, Serialize)]
+pub struct Violation {
+    /// Stop the run, or only refuse.
+    pub action: Sourced<ViolationAction>,
+}
+
+/// What a refused attempt inside the wall does.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum ViolationAction {
+    /// The attempt is refused and the run goes on.
+    Deny,
+    /// The whole process tree is killed before the call returns.
+    Stop,
+}
+
+/// Limits on what a run may use. `None`: no limit of ours.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct Limits {
+    /// Memory of the whole tree.
+    pub memory: Option<Sourced<ByteSize>>,
+    /// Processes and threads of the whole tree.
+    pub processes: Option<Sourced<u32>>,
+}
+
+/// What a failing log means.
+#[derive(Debug, Clone, Serialize)]
+pub struct AuditRules {
+    /// Deny the call, or let it pass with a warning.
+    pub on_failure: Sourced<OnAuditFailure>,
+}
+
+/// What a call gets when its record cannot be written.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum OnAuditFailure {
+    /// Its own decision, with a warning each time.
+    Warn,
+    /// A refusal.
+    Deny,
+}
+
+/// Git specifics.
+#[derive(Debug, Clone, Serialize)]
+pub struct Git {
+    /// Whether `GIT_DIR` and `GIT_WORK_TREE` are exported for a linked worktree.
+    pub pin_env: Sourced<bool>,
+}
+
+/// The least wall that is accepted.
+#[derive(Debug, Clone, Serialize)]
+pub struct Confinement {
+    /// A run on less than this is refused.
+    pub minimum: Sourced<Enforcement>,
+}
+
+/// What enforces the wall, weakest first.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Enforcement {
+    /// Landlock and seccomp alone.
+    Landlock,
+    /// Namespaces and mounts, with Landlock and seccomp on top.
+    Namespaces,
+}
+
+impl Policy {
+    /// What holds before any file is read: the strictest useful setting of every key.
+    pub fn built_in() -> Self {
+        let phase = |level, files: &[&str]| Phase {
+            level: Sourced::built_in(level),
+            allow_write: files
+                .iter()
+                .map(|name| Sourced::built_in(PathRule::in_workspace(name)))
+                .collect(),
+        };
+        Self {
+            level: Sourced::built_in(Level::Readwrite),
+            phases: BTreeMap::from([
+                ("plan".into(), phase(Level::Readonly, &["TODO.md"])),
+                ("build".into(), phase(Level::Readwrite, &[])),
+                ("learn".into(), phase(Level::Readonly, &["AGENTS.md"])),
+            ]),
+            filesystem: Filesystem::default(),
+            network: Network::default(),
+            environment: Environment::default(),
+            quarantine: Quarantine { dir: None, mode: Sourced::built_in(QuarantineMode::Redirect) },
+            guard: Guard {
+                on_unknown: Sourced::built_in(Verdict::Ask),
+                on_error: Sourced::built_in(OnError::Deny),
+            },
+            violation: Violation { action: Sourced::built_in(ViolationAction::Stop) },
+            limits: Limits::default(),
+            audit: AuditRules { on_failure: Sourced::built_in(OnAuditFailure::Warn) },
+            git: Git { pin_env: Sourced::built_in(false) },
+            confinement: Confinement { minimum: Sourced::built_in(Enforcement::Namespaces) },
+        }
+    }
+}
