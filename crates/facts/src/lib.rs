@@ -1,0 +1,37 @@
+//! Asks the machine what the pure core needs to know, once, before anything is decided.
+//!
+//! Owns the only path resolver in Ringwall, the reading of small files, and the places that follow
+//! from the environment. Decides nothing.
+
+mod places;
+mod resolve;
+mod text;
+
+use std::path::{Path, PathBuf};
+
+use model::{Facts, Query};
+
+pub use places::{Places, PlacesError};
+pub use resolve::Resolver;
+pub use text::{LARGEST_TEXT, read_small};
+
+/// Answers all questions in one go.
+pub fn answer(queries: &[Query]) -> Facts {
+    let mut facts = Facts::default();
+    let mut resolver = Resolver::default();
+    for query in queries {
+        match query {
+            Query::Resolve(path) => {
+                facts.set_resolved(path.clone(), resolver.resolve(path));
+            }
+            Query::Text(path) => facts.set_text(path.clone(), read_small(path)),
+        }
+    }
+    facts
+}
+
+/// The top of the git checkout or linked worktree that holds a directory.
+pub fn git_root(directory: &Path) -> Option<PathBuf> {
+    let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
+    directory.ancestors().find(holds_git).map(Path::to_path_buf)
+}

@@ -1,0 +1,70 @@
+//! The places that follow from the environment: home, configuration, state.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use model::AbsPath;
+
+/// Where Ringwall finds and keeps things on this machine.
+#[derive(Debug, Clone)]
+pub struct Places {
+    /// The user's home directory.
+    pub home: AbsPath,
+    /// The current directory.
+    pub cwd: PathBuf,
+    /// The system-wide configuration file.
+    pub system_config: PathBuf,
+    /// The user's configuration directory.
+    pub config_dir: PathBuf,
+    /// The user's state directory: audit log, trust, what was installed where.
+    pub state_dir: PathBuf,
+}
+
+/// Why the places cannot be known.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlacesError {
+    /// Without a home, `~` and the user's configuration mean nothing.
+    #[error("HOME is not set to an absolute path")]
+    NoHome,
+    /// The current directory was removed or cannot be read.
+    #[error("the current directory cannot be read: {0}")]
+    NoCwd(String),
+}
+
+impl Places {
+    /// Reads them from the environment.
+    pub fn from_environment() -> Result<Self, PlacesError> {
+        let home = std::env::var_os("HOME")
+            .and_then(|home| AbsPath::lexical(Path::new(&home)).ok())
+            .ok_or(PlacesError::NoHome)?;
+        let cwd = std::env::current_dir().map_err(|error| PlacesError::NoCwd(error.to_string()))?;
+        let base = |variable: &str, fallback: &str| {
+            absolute_variable(variable)
+                .unwrap_or_else(|| home.as_path().join(fallback))
+                .join("ringwall")
+        };
+        Ok(Self {
+            system_config: PathBuf::from("/etc/ringwall/ringwall.toml"),
+            config_dir: base("XDG_CONFIG_HOME", ".config"),
+            state_dir: base("XDG_STATE_HOME", ".local/state"),
+            home,
+            cwd,
+        })
+    }
+
+    /// The user's configuration file.
+    pub fn user_config(&self) -> PathBuf {
+        self.config_dir.join("ringwall.toml")
+    }
+
+    /// Where the audit log is.
+    pub fn audit_dir(&self) -> PathBuf {
+        self.state_dir.join("audit")
+    }
+}
+
+/// The XDG specification says that a relative value counts as unset.
+fn absolute_variable(name: &str) -> Option<PathBuf> {
+    let value: OsString = std::env::var_os(name)?;
+    Some(PathBuf::from(value)).filter(|path| path.is_absolute())
+}

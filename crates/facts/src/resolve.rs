@@ -1,0 +1,208 @@
+//! Where a path really leads: component by component, as the kernel walks it.
+//!
+//! A path need not exist. Links are followed as far as there are any, `..` goes to the parent of
+//! where the walk stands, and what is missing is appended to the nearest existing directory.
+//! What cannot be walked is an error, and an error is never "inside".
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::path::{Component, Path, PathBuf};
+
+use model::{AbsPath, Unresolvable};
+use rustix::io::Errno;
+
+/// As many links as the kernel follows in one path.
+const MOST_LINKS: usize = 40;
+/// The longest name that file systems store.
+const NAME_MAX: usize = 255;
+
+/// Resolves paths, and remembers what it has seen for the length of one decision.
+#[derive(Debug, Default)]
+pub struct Resolver {
+    seen: HashMap<PathBuf, Result<Entry, Unresolvable>>,
+}
+
+#[derive(Debug, Clone)]
+enum Entry {
+    Missing,
+    Link(PathBuf),
+    /// A directory, a file or anything else that is no link.
+    Other,
+}
+
+impl Resolver {
+    /// Where an absolute path leads.
+    pub fn resolve(&mut self, path: &Path) -> Result<AbsPath, Unresolvable> {
+        let mut walk = Walk { at: AbsPath::root(), missing: false, todo: Vec::new(), links: 0 };
+        walk.push(path);
+        if !path.is_absolute() {
+            return Err(Unresolvable::Refused("the path is not absolute".into()));
+        }
+        while let Some(step) = walk.todo.pop() {
+            match step {
+                Step::Up => walk.up()?,
+                Step::Name(name) => self.enter(&mut walk, name)?,
+            }
+        }
+        Ok(walk.at)
+    }
+
+    fn enter(&mut self, walk: &mut Walk, name: OsString) -> Result<(), Unresolvable> {
+        if name.len() > NAME_MAX {
+            return Err(Unresolvable::TooLong);
+        }
+        let next = walk.at.join(&name);
+        if walk.missing {
+            walk.at = next;
+            return Ok(());
+        }
+        match self.entry(next.as_path())? {
+            // Links of /proc lead to places of the process that looks, which is this one and not
+            // the agent's. They are not followed, so they count as the outside they are part of.
+            Entry::Link(_) if next.as_path().starts_with("/proc") => walk.at = next,
+            Entry::Link(target) => {
+                walk.links += 1;
+                if walk.links > MOST_LINKS {
+                    return Err(Unresolvable::Loop);
+                }
+                if target.is_absolute() {
+                    walk.at = AbsPath::root();
+                }
+                walk.push(&target);
+            }
+            Entry::Missing => {
+                walk.missing = true;
+                walk.at = next;
+            }
+            Entry::Other => walk.at = next,
+        }
+        Ok(())
+    }
+
+    fn entry(&mut self, path: &Path) -> Result<Entry, Unresolvable> {
+        if let Some(entry) = self.seen.get(path) {
+            return entry.clone();
+        }
+        let entry = look(path);
+        self.seen.insert(path.to_path_buf(), entry.clone());
+        entry
+    }
+}
+
+/// What stands at a path whose parent is known to be free of links.
+fn look(path: &Path) -> Result<Entry, Unresolvable> {
+    match std::fs::read_link(path) {
+        Ok(target) => Ok(Entry::Link(target)),
+        Err(error) => match error.kind() {
+            ErrorKind::NotFound => Ok(Entry::Missing),
+            ErrorKind::NotADirectory => Err(Unresolvable::NotADirectory),
+            ErrorKind::InvalidFilename => Err(Unresolvable::TooLong),
+            _ if error.raw_os_error() == Some(Errno::INVAL.raw_os_error()) => Ok(Entry::Other),
+            _ => Err(Unresolvable::Refused(error.to_string())),
+        },
+    }
+}
+
+struct Walk {
+    at: AbsPath,
+    missing: bool,
+    /// Steps still to take, the next one last.
+    todo: Vec<Step>,
+    links: usize,
+}
+
+enum Step {
+    Up,
+    Name(OsString),
+}
+
+impl Walk {
+    fn push(&mut self, path: &Path) {
+        let steps = path.components().rev().filter_map(|component| match component {
+            Component::Normal(name) => Some(Step::Name(name.to_owned())),
+            Component::ParentDir => Some(Step::Up),
+            Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
+        });
+        self.todo.extend(steps);
+    }
+
+    fn up(&mut self) -> Result<(), Unresolvable> {
+        if self.missing {
+            return Err(Unresolvable::ClimbsFromMissing);
+        }
+        let here = std::fs::symlink_metadata(self.at.as_path())
+            .map_err(|error| Unresolvable::Refused(error.to_string()))?;
+        if !here.is_dir() {
+            return Err(Unresolvable::NotADirectory);
+        }
+        self.at = self.at.parent();
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn resolve(path: &Path) -> Result<AbsPath, Unresolvable> {
+        Resolver::default().resolve(path)
+    }
+
+    fn tree() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn missing_parts_hang_on_the_nearest_existing_directory() {
+        let (_guard, root) = tree();
+        symlink("/etc", root.join("out")).unwrap();
+        let leads = |name: &str| resolve(&root.join(name)).unwrap().to_string();
+        assert_eq!(leads("new/deep/file"), root.join("new/deep/file").display().to_string());
+        assert_eq!(leads("out/new"), "/etc/new");
+        symlink("not-there", root.join("dangling")).unwrap();
+        assert_eq!(leads("dangling/x"), root.join("not-there/x").display().to_string());
+    }
+
+    #[test]
+    fn parents_are_those_of_where_a_link_leads() {
+        let (_guard, root) = tree();
+        std::fs::create_dir_all(root.join("a/b")).unwrap();
+        symlink("a/b", root.join("link")).unwrap();
+        let leads = resolve(&root.join("link/../x")).unwrap().to_string();
+        assert_eq!(leads, root.join("a/x").display().to_string());
+    }
+
+    #[test]
+    fn what_the_kernel_would_refuse_is_an_error() {
+        let (_guard, root) = tree();
+        std::fs::write(root.join("file"), "").unwrap();
+        symlink("b", root.join("a")).unwrap();
+        symlink("a", root.join("b")).unwrap();
+        for (name, error) in [
+            ("a", Unresolvable::Loop),
+            ("a/x", Unresolvable::Loop),
+            ("file/x", Unresolvable::NotADirectory),
+            ("file/../x", Unresolvable::NotADirectory),
+            ("missing/../x", Unresolvable::ClimbsFromMissing),
+        ] {
+            assert_eq!(resolve(&root.join(name)), Err(error), "{name}");
+        }
+        assert_eq!(resolve(&root.join("n".repeat(256))), Err(Unresolvable::TooLong));
+        assert!(resolve(Path::new("relative")).is_err());
+    }
+
+    #[test]
+    fn links_of_proc_are_not_followed() {
+        let here = std::env::current_dir().unwrap();
+        for path in ["/proc/self/cwd/x", "/proc/self/root/etc/passwd", "/dev/fd/0"] {
+            let leads = resolve(Path::new(path)).unwrap();
+            assert!(leads.as_path().starts_with("/proc"), "{path} leads to {leads}");
+            assert!(!leads.as_path().starts_with(&here));
+        }
+    }
+}
