@@ -1,0 +1,172 @@
+//! [`load`]: from places and files to a policy.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use facts::Places;
+use model::{Level, Origin};
+use policy::Policy;
+
+use crate::layer::{self, Explicit, Layer};
+use crate::merge::{Merge, Widening};
+
+/// What to load.
+#[derive(Debug)]
+pub struct Request<'a> {
+    /// Where files are.
+    pub places: &'a Places,
+    /// The directory whose project file counts.
+    pub workspace: &'a Path,
+    /// A file the user named.
+    pub explicit: Option<Explicit>,
+    /// Variables of the older system.
+    pub aliases: Aliases,
+    /// What flags chose.
+    pub selection: Selection,
+}
+
+/// Variables of the older content filter that still work where no file says otherwise.
+#[derive(Debug, Clone, Default)]
+pub struct Aliases {
+    /// The quarantine directory, with the variable's name.
+    pub quarantine_dir: Option<(String, String)>,
+    /// `rewrite` or `block`, with the variable's name.
+    pub quarantine_mode: Option<(String, String)>,
+}
+
+impl Aliases {
+    /// Reads the variables through `get`.
+    pub fn from_environment(get: impl Fn(&str) -> Option<String>) -> Self {
+        let first = |names: &[&str]| {
+            let set = |name: &&str| {
+                get(name).filter(|value| !value.is_empty()).map(|value| ((*name).to_owned(), value))
+            };
+            names.iter().find_map(set)
+        };
+        Self {
+            quarantine_dir: first(&["CONTENT_FILTER_SANDBOX_DIR", "CONTENT_FILTER_SHARED_DIR"]),
+            quarantine_mode: first(&["CONTENT_FILTER_ENFORCER_MODE"]),
+        }
+    }
+}
+
+/// What flags chose.
+#[derive(Debug, Clone, Default)]
+pub struct Selection {
+    /// A phase of the configuration.
+    pub phase: Option<String>,
+    /// A level, which beats the phase's.
+    pub level: Option<Level>,
+}
+
+/// A policy and what must be said about it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The effective rules.
+    pub policy: Policy,
+    /// The files that were read, in order.
+    pub files: Vec<PathBuf>,
+    /// What the user should know.
+    pub warnings: Vec<Warning>,
+    /// What an untrusted file would widen, and does not.
+    pub ignored: Vec<Widening>,
+    /// A short fingerprint of the files.
+    pub fingerprint: String,
+}
+
+/// Something the user should know about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Where.
+    pub origin: Origin,
+    /// What.
+    pub text: String,
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.origin, self.text)
+    }
+}
+
+/// Why there is no policy. Every problem is named, not only the first.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
+pub struct LoadError {
+    /// What is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong with a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The file, or the flag.
+    pub origin: Origin,
+    /// What is wrong.
+    pub text: String,
+    /// How to mend it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    pub(crate) fn new(path: &Path, line: usize, text: String, hint: Option<String>) -> Self {
+        Self { origin: Origin::File { path: path.to_path_buf(), line }, text, hint }
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.origin {
+            // The whole file is at fault, not a line of it.
+            Origin::File { path, line: 0 } => write!(f, "{}: {}", path.display(), self.text)?,
+            origin => write!(f, "{origin}: {}", self.text)?,
+        }
+        match &self.hint {
+            Some(hint) => write!(f, " ({hint})"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Reads and merges every layer.
+pub fn load(request: &Request<'_>) -> Result<Loaded, LoadError> {
+    layer::read_layers(request.places, request.workspace, request.explicit.as_ref())
+        .and_then(|layers| merge(request, &layers))
+        .map_err(|problems| LoadError { problems })
+}
+
+/// The same with one text in place of all files.
+pub fn load_text(request: &Request<'_>, path: &Path, text: &str) -> Result<Loaded, LoadError> {
+    Layer::parse(path, text.to_owned(), true)
+        .and_then(|layer| merge(request, &[layer]))
+        .map_err(|problems| LoadError { problems })
+}
+
+fn merge(request: &Request<'_>, layers: &[Layer]) -> Result<Loaded, Vec<Problem>> {
+    let mut merge = Merge::new(&request.places.home);
+    merge.aliases(&request.aliases, request.workspace);
+    for layer in layers {
+        merge.layer(layer);
+    }
+    merge.select(&request.selection);
+    let merged = merge.finish()?;
+    Ok(Loaded {
+        policy: merged.policy,
+        files: layers.iter().map(|layer| layer.path.clone()).collect(),
+        warnings: merged.warnings,
+        ignored: merged.ignored,
+        fingerprint: layer::fingerprint(layers),
+    })
+}
+
+/// What a file's text would widen if it were not trusted, over everything that stands below it.
+pub fn widening_of(places: &Places, path: &Path, text: &str) -> Result<Vec<Widening>, LoadError> {
+    let failed = |problems| LoadError { problems };
+    let mut merge = Merge::new(&places.home);
+    let nowhere = Path::new("/nonexistent");
+    for layer in layer::read_layers(places, nowhere, None).map_err(failed)? {
+        merge.layer(&layer);
+    }
+    merge.layer(&Layer::parse(path, text.to_owned(), false).map_err(failed)?);
+    Ok(merge.finish().map_err(failed)?.ignored)
+}
