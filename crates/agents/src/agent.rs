@@ -1,0 +1,143 @@
+//! [`Agent`]: everything that differs from one agent to the next.
+
+use model::{Decision, Event, OffSwitch, Tool, shell_word};
+
+/// A coding agent, as a value.
+#[derive(Debug)]
+pub struct Agent {
+    /// The word used on the command line.
+    pub name: &'static str,
+    /// The product's own name.
+    pub title: &'static str,
+    /// The program that users start.
+    pub program: &'static str,
+    /// What its tools do.
+    pub tools: &'static [Tool],
+    /// What it honours of an answer.
+    pub caps: Caps,
+    /// The hosts it cannot work without.
+    pub essential_domains: &'static [&'static str],
+    /// The variable that names the directory it was started in.
+    pub project_dir_variable: &'static str,
+    /// The variable it sets in the shells it starts.
+    pub shell_marker: &'static str,
+    /// The keys of its settings that switch hooks off.
+    pub off_switches: &'static [OffSwitch],
+    /// What it reads back outside the workspace, for one session.
+    pub own_files: OwnFiles,
+    /// Where its settings are.
+    pub settings: SettingsFiles,
+    /// The hook events to install, with their matcher.
+    pub hook_events: &'static [(&'static str, Option<&'static str>)],
+    /// The oldest version that starts a hook without a shell, where that is known.
+    pub exec_form_since: Option<[u32; 3]>,
+    /// Reads a hook call.
+    pub decode: fn(&[u8]) -> Result<Event, DecodeError>,
+    /// Writes the answer, with notices for the user.
+    pub encode: fn(&Event, &Decision, &[String]) -> Reply,
+}
+
+/// What an agent honours of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Caps {
+    /// It runs a corrected call instead of its own.
+    pub rewrite: bool,
+    /// It can ask a person.
+    pub ask: bool,
+}
+
+/// What an agent reads back by itself outside the workspace, as patterns.
+///
+/// `{session}` is the agent's session, `{project}` the workspace as the agent spells it in names
+/// of its own files, `{uid}` the user's number.
+#[derive(Debug, Clone, Copy)]
+pub struct OwnFiles {
+    /// Below its configuration directory.
+    pub in_config_dir: &'static [&'static str],
+    /// Below its temporary directory.
+    pub in_temp_dir: &'static [&'static str],
+    /// The variable that moves its temporary directory.
+    pub temp_dir_variable: &'static str,
+}
+
+/// Where an agent's settings are.
+#[derive(Debug, Clone, Copy)]
+pub struct SettingsFiles {
+    /// The configuration directory below home.
+    pub config_dir: &'static str,
+    /// The variable that moves that directory.
+    pub config_dir_variable: &'static str,
+    /// The user's file in that directory.
+    pub user: &'static str,
+    /// The project's shared file, below the workspace.
+    pub project: &'static str,
+    /// The project's private file, below the workspace.
+    pub local: &'static str,
+}
+
+/// Which settings file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// The user's.
+    User,
+    /// The project's shared one.
+    Project,
+    /// The project's private one.
+    Local,
+}
+
+/// How an agent starts our hook.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HookCommand {
+    /// Our binary.
+    pub program: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// With or without a shell.
+    pub form: Form,
+}
+
+/// How a hook's command line is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// Program and arguments apart: no shell, no quoting.
+    Exec,
+    /// One line for a shell.
+    Shell,
+}
+
+impl HookCommand {
+    /// The command line for a shell, quoted where it must be.
+    pub fn line(&self) -> String {
+        let words = std::iter::once(&self.program).chain(&self.args);
+        words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What stands in the `command` field.
+    pub fn command_field(&self) -> String {
+        match self.form {
+            Form::Exec => self.program.clone(),
+            Form::Shell => self.line(),
+        }
+    }
+}
+
+/// The bytes on standard output. The exit status is always 0: the answer speaks for itself.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reply {
+    /// One complete JSON document, or nothing.
+    pub stdout: Vec<u8>,
+}
+
+/// Why a hook call makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// It is no JSON, or not the shape that this agent sends.
+    #[error("the hook's input is not what {agent} sends: {why}")]
+    Malformed {
+        /// The agent.
+        agent: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+}

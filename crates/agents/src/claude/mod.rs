@@ -1,0 +1,124 @@
+//! Claude Code.
+//!
+//! Measured on 2.1.325: an answer must be one JSON document with `hookSpecificOutput` and the
+//! event's own name in it, or it is ignored and the tool runs. `updatedInput` replaces the whole
+//! input. Relative and `~` paths arrive absolute; links arrive as they are.
+
+mod wire;
+
+use model::{Access, Effect, OffSwitch, Presence, Tool};
+
+use crate::agent::{Agent, Caps, OwnFiles, SettingsFiles};
+
+pub(crate) const AGENT: Agent = Agent {
+    name: "claude",
+    title: "Claude Code",
+    program: "claude",
+    tools: TOOLS,
+    caps: Caps { rewrite: true, ask: true },
+    essential_domains: &["api.anthropic.com"],
+    project_dir_variable: "CLAUDE_PROJECT_DIR",
+    shell_marker: "CLAUDECODE",
+    off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+    // Found by running 2.1.325 and reading what it tells the model to read. Other sessions, other
+    // projects and transcripts stay closed.
+    own_files: OwnFiles {
+        in_config_dir: &[
+            // A result too large for the conversation is stored, and the model is sent to read it.
+            "projects/*/{session}/tool-results/**",
+            "projects/*/{session}/workflows/scripts/**",
+            "projects/{project}/memory/**",
+            "plans/*.md",
+            "skills/**",
+        ],
+        in_temp_dir: &[
+            // Output of commands in the background.
+            "claude-{uid}/*/{session}/tasks/*.output",
+            "claude-{uid}/bundled-skills/**",
+        ],
+        temp_dir_variable: "CLAUDE_CODE_TMPDIR",
+    },
+    settings: SettingsFiles {
+        config_dir: ".claude",
+        config_dir_variable: "CLAUDE_CONFIG_DIR",
+        user: "settings.json",
+        project: ".claude/settings.json",
+        local: ".claude/settings.local.json",
+    },
+    hook_events: &[("PreToolUse", Some("*")), ("ConfigChange", None)],
+    exec_form_since: Some([2, 1, 197]),
+    decode: wire::decode,
+    encode: wire::encode,
+};
+
+const fn path(field: &'static str, access: Access) -> Effect {
+    Effect::Path { field, access, presence: Presence::Required }
+}
+
+const fn optional_path(field: &'static str, access: Access) -> Effect {
+    Effect::Path { field, access, presence: Presence::Optional }
+}
+
+const fn tool(name: &'static str, effects: &'static [Effect]) -> Tool {
+    Tool { name, effects }
+}
+
+/// Tools that are not listed are judged by the names of their fields.
+const TOOLS: &[Tool] = &[
+    tool("Read", &[path("file_path", Access::Read)]),
+    tool("Write", &[path("file_path", Access::Write)]),
+    tool("Edit", &[path("file_path", Access::Write)]),
+    tool("MultiEdit", &[path("file_path", Access::Write)]),
+    tool("NotebookRead", &[path("notebook_path", Access::Read)]),
+    tool("NotebookEdit", &[path("notebook_path", Access::Write)]),
+    tool(
+        "Glob",
+        &[
+            optional_path("path", Access::Read),
+            Effect::Glob { field: "pattern", base: "path", presence: Presence::Required },
+        ],
+    ),
+    tool(
+        "Grep",
+        &[
+            optional_path("path", Access::Read),
+            Effect::Glob { field: "glob", base: "path", presence: Presence::Optional },
+        ],
+    ),
+    tool("LS", &[optional_path("path", Access::Read)]),
+    // Without a command there is nothing to run.
+    tool("Bash", &[Effect::Command { field: "command", presence: Presence::Optional }]),
+    // A second shell: it runs `command` and watches what that prints.
+    tool("Monitor", &[Effect::Command { field: "command", presence: Presence::Optional }]),
+    tool("WebFetch", &[Effect::Url { field: "url", presence: Presence::Required }]),
+    tool("WebSearch", &[]),
+    tool("AskUserQuestion", &[Effect::AskPerson]),
+    // Changes the directory the agent works in; it must stay on its ground.
+    tool("EnterWorktree", &[optional_path("path", Access::Write)]),
+    tool("ExitWorktree", &[]),
+    tool("Workflow", &[optional_path("scriptPath", Access::Read)]),
+    // Their own calls come through the hook one by one.
+    tool("Agent", &[]),
+    tool("Task", &[]),
+    tool("Skill", &[]),
+    tool("SendMessage", &[]),
+    tool("TodoWrite", &[]),
+    tool("TaskCreate", &[]),
+    tool("TaskGet", &[]),
+    tool("TaskList", &[]),
+    tool("TaskUpdate", &[]),
+    tool("TaskStop", &[]),
+    tool("TaskOutput", &[]),
+    tool("BashOutput", &[]),
+    tool("KillShell", &[]),
+    tool("ToolSearch", &[]),
+    // Asks for consent to a plan; refusing it would keep the agent in plan mode for ever.
+    tool("ExitPlanMode", &[]),
+    tool("EnterPlanMode", &[]),
+    tool("CronCreate", &[]),
+    tool("CronDelete", &[]),
+    tool("CronList", &[]),
+    tool("ScheduleWakeup", &[]),
+    tool("ListMcpResources", &[]),
+    tool("PushNotification", &[]),
+];

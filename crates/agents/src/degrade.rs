@@ -1,0 +1,83 @@
+//! What an agent cannot honour becomes a refusal. Never the other way round.
+
+use model::{Decision, Event, Mode, Origin, Reason, Verdict};
+
+use crate::Agent;
+
+/// The decision as this agent can carry it out.
+///
+/// A question that nobody can answer is refused. A corrected call that the agent would ignore is
+/// refused with the correction spelt out, because the alternative is that the original runs.
+pub fn degrade(agent: &Agent, event: &Event, decision: Decision) -> Decision {
+    if decision.verdict() == Verdict::Deny {
+        return decision;
+    }
+    if let Some(redirect) = decision.redirect()
+        && !agent.caps.rewrite
+    {
+        let instead = format!("run this instead: {}", redirect.value);
+        let text = format!("{} does not take a corrected call", agent.title);
+        return decision.and(refusal("redirect", text, instead));
+    }
+    let nobody = event.mode == Mode::NeverAsks || !agent.caps.ask;
+    if decision.verdict() == Verdict::Ask && nobody {
+        let text = "this would need a person's consent, and nobody can be asked".to_owned();
+        let instead = "do it another way, or go on without it".to_owned();
+        return decision.and(refusal("ask", text, instead));
+    }
+    decision
+}
+
+fn refusal(rule: &str, text: String, instead: String) -> Reason {
+    Reason {
+        verdict: Verdict::Deny,
+        rule: rule.into(),
+        origin: Origin::BuiltIn,
+        text,
+        instead: Some(instead),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{EventKind, Opaque, Redirect};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{ALL, Caps};
+
+    fn reason(verdict: Verdict) -> Reason {
+        Reason { verdict, ..refusal("r", "t".into(), "i".into()) }
+    }
+
+    proptest! {
+        #[test]
+        fn degrading_only_gets_stricter(
+            verdicts in prop::collection::vec(0..3_u8, 0..4),
+            redirects in any::<bool>(),
+            rewrite in any::<bool>(),
+            ask in any::<bool>(),
+            never in any::<bool>(),
+        ) {
+            let verdict = |n| [Verdict::Allow, Verdict::Ask, Verdict::Deny][usize::from(n)];
+            let reasons = verdicts.into_iter().map(|n| reason(verdict(n))).collect();
+            let redirect = redirects.then(|| Redirect { field: "command".into(), value: "x".into() });
+            let opaque = vec![Opaque { part: "p".into(), why: "w".into() }];
+            let decision = Decision::new(reasons, opaque, redirect);
+            let template = ALL[0];
+            let agent = Agent { caps: Caps { rewrite, ask }, ..copy(template) };
+            let mode = if never { Mode::NeverAsks } else { Mode::Asks };
+            let kind = EventKind::Other("x".into());
+            let event = Event { session: String::new(), cwd: None, mode, kind };
+            let before = decision.verdict();
+            let after = degrade(&agent, &event, decision);
+            prop_assert!(after.verdict() >= before);
+            prop_assert!(!(after.verdict() == Verdict::Ask && (never || !ask)));
+            prop_assert!(rewrite || after.redirect().is_none() || after.verdict() == Verdict::Deny);
+        }
+    }
+
+    fn copy(agent: &Agent) -> Agent {
+        Agent { ..*agent }
+    }
+}
