@@ -1,0 +1,16 @@
+//! What the audit log promises, tested from the outside: through its API and its files.
+
+#[cfg(test)]
+mod appending;
+#[cfg(test)]
+mod crashes;
+#[cfg(test)]
+mod ground;
+#[cfg(test)]
+mod places;
+#[cfg(test)]
+mod querying;
+#[cfg(test)]
+mod redaction;
+#[cfg(test)]
+mod tampering;
