@@ -1,0 +1,10 @@
+//! The pinned real clients: install once, run headless.
+//!
+//! Owns where a client comes from and what its process sees. A client is one file here.
+
+mod claude;
+mod install;
+mod process;
+
+pub use claude::{CLAUDE_VERSION, ClaudeRun, claude};
+pub use process::Finished;
