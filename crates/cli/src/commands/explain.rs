@@ -1,0 +1,118 @@
+//! `ringwall explain`: what would be decided, and why.
+
+use std::io::{IsTerminal, Read};
+use std::process::ExitCode;
+
+use model::{Decision, Event, EventKind, Mode, Reason, ToolCall, Verdict};
+use serde_json::{Map, Value, json};
+
+use super::{describe, setup_failed};
+use crate::args::ExplainArgs;
+use crate::failure::Failure;
+use crate::pipeline::{self, Judged};
+use crate::setup::Setup;
+use crate::terminal::{self, Paint};
+
+pub(super) fn run(args: ExplainArgs) -> Result<ExitCode, Failure> {
+    let agent = agents::find(&args.agent).ok_or_else(|| Failure::usage("no such agent"))?;
+    let event = event(&args, agent)?;
+    let mut setup =
+        Setup::prepare(agent, &args.common.into(), &event.session).map_err(setup_failed)?;
+    setup.look_up_installs();
+    let judged = pipeline::judge(&setup, &event);
+    let shown = if args.json {
+        format!("{}\n", as_json(&judged.decision))
+    } else {
+        as_text(&setup, &event, &judged)
+    };
+    terminal::print(&shown);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
+    if args.command.is_empty() {
+        if std::io::stdin().is_terminal() {
+            return Err(Failure::usage("there is nothing to explain").hint(
+                "give a call as JSON on stdin, or a command: ringwall explain -- git status",
+            ));
+        }
+        let mut bytes = Vec::new();
+        std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::new)?;
+        return (agent.decode)(&bytes).map_err(|error| {
+            Failure::usage(error).hint(
+                r#"a call looks like {"tool_name":"Read","tool_input":{"file_path":"/etc/hosts"}}"#,
+            )
+        });
+    }
+    let runs_commands =
+        |tool: &&model::Tool| matches!(tool.effects, [model::Effect::Command { .. }]);
+    let shell = agent.tools.iter().find(runs_commands);
+    let shell = shell.ok_or_else(|| Failure::usage("this agent has no shell tool"))?;
+    let input = Map::from_iter([("command".to_owned(), json!(args.command.join(" ")))]);
+    Ok(Event {
+        session: String::new(),
+        cwd: std::env::current_dir().ok(),
+        mode: Mode::Asks,
+        kind: EventKind::BeforeTool(ToolCall { tool: shell.name.into(), input }),
+    })
+}
+
+fn as_json(decision: &Decision) -> Value {
+    let because: Vec<_> = decision
+        .reasons()
+        .iter()
+        .map(|reason| {
+            json!({
+                "rule": reason.rule,
+                "verdict": reason.verdict,
+                "file": reason.origin.file(),
+                "line": reason.origin.line(),
+                "text": reason.text,
+                "instead": reason.instead,
+            })
+        })
+        .collect();
+    json!({
+        "verdict": decision.verdict(),
+        "redirect": decision.redirect().map(|redirect| &redirect.value),
+        "because": because,
+        "opaque": decision.opaque(),
+    })
+}
+
+fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
+    let decision = &judged.decision;
+    let mut rows = vec![vec!["workspace".to_owned(), setup.ground.workspace.to_string()]];
+    if let EventKind::BeforeTool(call) = &event.kind {
+        rows.push(vec!["tool".into(), call.tool.clone()]);
+    }
+    for action in &judged.actions {
+        rows.push(vec!["action".into(), terminal::plain(&describe(action))]);
+    }
+    let colour = match decision.verdict() {
+        Verdict::Allow => Paint::Green,
+        Verdict::Ask => Paint::Yellow,
+        Verdict::Deny => Paint::Red,
+    };
+    rows.push(vec!["verdict".into(), terminal::paint(&decision.verdict().to_string(), colour)]);
+    for reason in decision.reasons() {
+        rows.push(vec!["because".into(), terminal::plain(&because(reason))]);
+        if let Some(instead) = &reason.instead {
+            rows.push(vec!["instead".into(), terminal::plain(instead)]);
+        }
+    }
+    for opaque in decision.opaque() {
+        rows.push(vec!["opaque".into(), format!("{}: {}", opaque.part, opaque.why)]);
+    }
+    if let Some(redirect) = decision.redirect() {
+        rows.push(vec!["corrected".into(), redirect.value.clone()]);
+    }
+    for ignored in &setup.loaded.ignored {
+        rows.push(vec!["untrusted".into(), format!("{ignored} (see `ringwall trust`)")]);
+    }
+    terminal::table(&rows)
+}
+
+fn because(reason: &Reason) -> String {
+    format!("{} [rule {}, {}]", reason.text, reason.rule, reason.origin)
+}

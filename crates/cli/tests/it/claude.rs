@@ -1,0 +1,240 @@
+//! The real Claude Code, driven by a scripted model, with and without our hook.
+//!
+//! Every refusal is held against the same session without the hook, which shows that the attempt
+//! would have succeeded.
+
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+use model_server::clients::{CLAUDE_VERSION, ClaudeRun};
+use model_server::{Call, ModelServer, Script, Step, ToolResult};
+use serde_json::{Value, json};
+
+use crate::world::BINARY;
+
+const CANARY: &str = "canary-7f3a-outside";
+
+/// A project, something outside it, and a way out through a link.
+struct Stage {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Stage {
+    fn set() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        for dir in ["project", "outside", "tools dir"] {
+            std::fs::create_dir(root.join(dir)).unwrap();
+        }
+        // The installed path has a space in it.
+        std::fs::copy(BINARY, root.join("tools dir/ringwall")).unwrap();
+        std::fs::write(root.join("outside/canary.txt"), CANARY).unwrap();
+        std::fs::write(root.join("outside/target.txt"), "before\n").unwrap();
+        std::fs::write(root.join("project/own.txt"), "own text\n").unwrap();
+        symlink(root.join("outside"), root.join("project/way-out")).unwrap();
+        Self { _dir: dir, root }
+    }
+
+    fn at(&self, path: &str) -> PathBuf {
+        self.root.join(path)
+    }
+
+    fn read(&self, path: &str) -> Option<String> {
+        std::fs::read_to_string(self.at(path)).ok()
+    }
+
+    fn play(&self, script: Script, guard: Guard) -> Played {
+        let server = ModelServer::start(script);
+        let mut run = ClaudeRun::new(&server, self.at("project"))
+            // Glob is not offered by default.
+            .arg("--tools")
+            .arg("Bash,Read,Write,Edit,Glob,Grep");
+        if guard == Guard::Installed {
+            let settings = self.installed_settings(run.home());
+            run = run.user_settings(&settings);
+        }
+        let state = run.home().join(".local/state/ringwall/audit/log.jsonl");
+        let finished = run.run();
+        assert!(finished.status.success(), "{}\n{}", finished.stdout, finished.stderr);
+        let log = std::fs::read_to_string(state).unwrap_or_default();
+        Played { results: server.tool_results(), saw_canary: server.saw(CANARY), log }
+    }
+
+    /// The settings as `ringwall install` writes them for this home.
+    fn installed_settings(&self, home: &Path) -> Value {
+        let client = model_server::clients::claude();
+        let search_path = format!("{}:/usr/bin:/bin", client.parent().unwrap().display());
+        let output = std::process::Command::new(self.at("tools dir/ringwall"))
+            .args(["install", "claude"])
+            .env_clear()
+            .env("HOME", home)
+            .env("PATH", search_path)
+            .current_dir(self.at("project"))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let text = std::fs::read_to_string(home.join(".claude/settings.json")).unwrap();
+        serde_json::from_str(&text).unwrap()
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Guard {
+    Installed,
+    Absent,
+}
+
+struct Played {
+    results: Vec<ToolResult>,
+    saw_canary: bool,
+    log: String,
+}
+
+fn attempts(stage: &Stage) -> Vec<(&'static str, Value)> {
+    vec![
+        ("Read", json!({"file_path": stage.at("outside/canary.txt")})),
+        ("Write", json!({"file_path": stage.at("outside/new.txt"), "content": "x"})),
+        ("Read", json!({"file_path": stage.at("project/way-out/target.txt")})),
+        (
+            "Edit",
+            json!({"file_path": stage.at("project/way-out/target.txt"),
+                   "old_string": "before", "new_string": "after"}),
+        ),
+        ("Glob", json!({"pattern": format!("{}/*", stage.at("outside").display())})),
+        (
+            "Bash",
+            json!({"command": format!("touch {}", stage.at("project/unsandboxed").display()),
+                   "description": "d", "dangerouslyDisableSandbox": true}),
+        ),
+        (
+            "Write",
+            json!({"file_path": stage.at("project/.claude/settings.local.json"),
+                   "content": "{\"disableAllHooks\": true}"}),
+        ),
+    ]
+}
+
+fn script(attempts: &[(&str, Value)]) -> Script {
+    Script::new(attempts.iter().map(|(tool, input)| Step::call(*tool, input.clone())))
+}
+
+#[test]
+fn each_attempt_to_leave_is_refused_before_it_happens() {
+    let stage = Stage::set();
+    let attempts = attempts(&stage);
+    let played = stage.play(script(&attempts), Guard::Installed);
+    assert_eq!(played.results.len(), attempts.len());
+    for ((tool, input), result) in attempts.iter().zip(&played.results) {
+        assert!(result.is_error, "{tool} {input}: {}", result.text);
+        assert!(result.text.contains("ringwall: "), "{tool} {input}: {}", result.text);
+    }
+    assert!(!played.saw_canary, "the canary reached the model");
+    assert_eq!(stage.read("outside/new.txt"), None);
+    assert_eq!(stage.read("outside/target.txt").unwrap(), "before\n");
+    assert_eq!(stage.read("project/unsandboxed"), None);
+    assert_eq!(stage.read("project/.claude/settings.local.json"), None);
+    assert_eq!(played.log.lines().count(), attempts.len(), "{}", played.log);
+}
+
+#[test]
+fn the_same_attempts_succeed_without_the_hook() {
+    let stage = Stage::set();
+    let attempts = attempts(&stage);
+    let played = stage.play(script(&attempts), Guard::Absent);
+    for ((tool, input), result) in attempts.iter().zip(&played.results) {
+        assert!(!result.is_error, "{tool} {input}: {}", result.text);
+    }
+    assert!(played.saw_canary);
+    assert!(played.results[4].text.contains("canary.txt"), "{}", played.results[4].text);
+    assert_eq!(stage.read("outside/new.txt").as_deref(), Some("x"));
+    assert_eq!(stage.read("outside/target.txt").unwrap(), "after\n");
+    assert!(stage.read("project/unsandboxed").is_some());
+    assert!(stage.read("project/.claude/settings.local.json").is_some());
+}
+
+#[test]
+fn ordinary_work_goes_on_and_nobody_is_asked() {
+    let stage = Stage::set();
+    let own = stage.at("project/own.txt");
+    let played = stage.play(
+        Script::new([
+            Step::call("Read", json!({"file_path": own})),
+            Step::call(
+                "Write",
+                json!({"file_path": stage.at("project/made.txt"), "content": "made"}),
+            ),
+            Step::call("Edit", json!({"file_path": own, "old_string": "own", "new_string": "our"})),
+            Step::call("Bash", json!({"command": "echo hello", "description": "d"})),
+            Step::call("Glob", json!({"pattern": "*.txt"})),
+        ]),
+        Guard::Installed,
+    );
+    for result in &played.results {
+        assert!(!result.is_error, "{}", result.text);
+    }
+    assert!(played.results[0].text.contains("own text"));
+    assert_eq!(stage.read("project/made.txt").as_deref(), Some("made"));
+    assert_eq!(stage.read("project/own.txt").as_deref(), Some("our text\n"));
+    assert!(played.results[3].text.contains("hello"));
+}
+
+#[test]
+fn what_the_client_stores_for_itself_can_be_read_back_and_not_written() {
+    let stage = Stage::set();
+    let stored_at = |text: &str| {
+        let at = text.find("saved to: ").map(|at| at + "saved to: ".len()).unwrap();
+        text[at..].split_whitespace().next().unwrap().to_owned()
+    };
+    let played = stage.play(
+        Script::new([
+            Step::call("Bash", json!({"command": "seq 1 20000", "description": "d"})),
+            Step::from_result(move |text| {
+                let path = stored_at(text);
+                let edit = json!({"file_path": path, "old_string": "19999\n", "new_string": "x"});
+                Step::calls([
+                    Call::new("Read", json!({"file_path": path, "limit": 3})),
+                    Call::new("Edit", edit),
+                ])
+            }),
+        ]),
+        Guard::Installed,
+    );
+    let [large, read, edited] = played.results.as_slice() else { panic!("three results") };
+    assert!(stored_at(&large.text).contains("/tool-results/"), "{}", large.text);
+    assert!(!read.is_error, "{}", read.text);
+    assert!(played.log.contains("agent-files"), "{}", played.log);
+    assert!(edited.is_error && edited.text.contains("ringwall: "), "{}", edited.text);
+}
+
+#[test]
+fn switching_hooks_off_through_the_shell_is_refused_while_the_session_runs() {
+    let stage = Stage::set();
+    let settings = stage.at("project/.claude/settings.local.json");
+    // The file tools cannot write the settings, the shell can. The client notices within two
+    // seconds and asks us; only after that does the next attempt count.
+    let disable = format!(
+        "mkdir -p {dir} && echo '{{\"disableAllHooks\": true}}' > {file} && sleep 5",
+        dir = settings.parent().unwrap().display(),
+        file = settings.display(),
+    );
+    let steps = || {
+        Script::new([
+            Step::call("Bash", json!({"command": disable, "description": "d"})),
+            Step::call("Read", json!({"file_path": stage.at("outside/canary.txt")})),
+        ])
+    };
+    let played = stage.play(steps(), Guard::Installed);
+    assert!(settings.exists());
+    assert!(played.results[1].is_error, "{}", played.results[1].text);
+    assert!(!played.saw_canary);
+    assert!(played.log.contains("settings change"), "{}", played.log);
+}
+
+#[test]
+fn the_pinned_version_is_the_one_that_runs() {
+    let client = model_server::clients::claude();
+    let output = std::process::Command::new(client).arg("--version").output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert!(said.starts_with(CLAUDE_VERSION), "{said}");
+}

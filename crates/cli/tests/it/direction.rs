@@ -1,0 +1,75 @@
+//! The crates depend on each other in one direction, and the pure ones on nothing that acts.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Who may depend on whom. A crate that is not listed here fails the test.
+const MAY_USE: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("policy", &["model"]),
+    ("agents", &["model"]),
+    ("facts", &["model"]),
+    ("audit", &["model"]),
+    ("config", &["facts", "model", "policy"]),
+    ("ringwall", &["agents", "audit", "config", "facts", "model", "policy"]),
+];
+/// Crates that map data to data.
+const PURE: &[&str] = &["model", "policy", "agents"];
+/// What a pure crate may use from outside: data, no effects.
+const PURE_MAY_USE: &[&str] =
+    &["fast-glob", "jsonc-parser", "schemars", "serde", "serde_json", "thiserror"];
+
+fn packages() -> Vec<Value> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version=1", "--no-deps", "--offline"])
+        .current_dir(root)
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout).unwrap();
+    metadata["packages"].as_array().unwrap().clone()
+}
+
+fn dependencies(package: &Value) -> BTreeSet<String> {
+    let all = package["dependencies"].as_array().unwrap().iter();
+    let normal = all.filter(|dependency| dependency["kind"].is_null());
+    normal.map(|dependency| dependency["name"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn crates_depend_in_one_direction() {
+    let packages = packages();
+    let ours: BTreeSet<_> =
+        packages.iter().map(|package| package["name"].as_str().unwrap().to_owned()).collect();
+    for package in &packages {
+        let name = package["name"].as_str().unwrap();
+        if ["xtask", "model-server"].contains(&name) {
+            continue;
+        }
+        let allowed = MAY_USE.iter().find(|(known, _)| *known == name);
+        let allowed = allowed.unwrap_or_else(|| panic!("{name} has no place in the order")).1;
+        for dependency in dependencies(package).intersection(&ours) {
+            assert!(allowed.contains(&dependency.as_str()), "{name} must not use {dependency}");
+        }
+    }
+}
+
+#[test]
+fn pure_crates_use_nothing_that_acts_and_keep_the_ban_list() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let bans = std::fs::read_to_string(root.join("lints/pure.toml")).unwrap();
+    let packages = packages();
+    for name in PURE {
+        let package = packages.iter().find(|package| package["name"] == *name).unwrap();
+        for dependency in dependencies(package) {
+            let fine =
+                PURE.contains(&dependency.as_str()) || PURE_MAY_USE.contains(&dependency.as_str());
+            assert!(fine, "{name} must not use {dependency}");
+        }
+        let own = std::fs::read_to_string(root.join("crates").join(name).join("clippy.toml"));
+        assert_eq!(own.unwrap(), bans, "{name} has lost its ban list");
+    }
+}

@@ -1,0 +1,19 @@
+//! The binary as its users meet it: real files, real processes, the real client.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a failed step should stop the test"
+)]
+
+mod audit;
+mod claude;
+mod corpus;
+mod direction;
+mod hook;
+mod inside;
+mod install;
+mod policy;
+mod world;
