@@ -18,7 +18,7 @@ use crate::ModelServer;
 pub const CLAUDE_VERSION: &str = "2.1.325";
 
 /// Long enough for a slow machine under load; a session of a few steps takes some seconds.
-const LIMIT: Duration = Duration::from_secs(120);
+const LIMIT: Duration = Duration::from_mins(2);
 
 /// The program, installed if it is not there yet.
 ///

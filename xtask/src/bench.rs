@@ -1,0 +1,37 @@
+//! `cargo xtask bench`: the figures to hold.
+//!
+//! A figure is a ratio between programs that ran in turn on one machine in one run, never a time.
+//! A new benchmark is one file and one row in [`Bench`].
+
+mod hook;
+mod measure;
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Bench {
+    /// The whole hook process, against an empty program and the same hook in node and Python
+    Hook(hook::Args),
+}
+
+pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> Result<ExitCode, Failure> {
+    match bench {
+        Bench::Hook(args) => hook::run(workspace, args),
+    }
+}
+
+/// What every benchmark can be told.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Common {
+    /// How often each program runs
+    #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
+    rounds: u32,
+    /// Only measure: exit with 0 even where a figure is not held
+    #[arg(long)]
+    no_check: bool,
+}

@@ -1,0 +1,231 @@
+//! Runs programs in turn, and says how long each of them took.
+
+use std::io::{ErrorKind, Read, Write};
+use std::process::{Command, ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::failure::{Context, Failure};
+
+/// Rounds that are run and thrown away, so that nobody pays for a cold cache.
+const WARM_UP: u32 = 3;
+
+/// One of the programs that are compared. It has to succeed without printing anything.
+#[derive(Debug)]
+pub(super) struct Contender {
+    name: String,
+    command: Command,
+    input: Vec<u8>,
+}
+
+impl Contender {
+    pub(super) fn new(name: impl Into<String>, mut command: Command, input: Vec<u8>) -> Self {
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        Self { name: name.into(), command, input }
+    }
+
+    /// The time from before the start to after the end.
+    fn run(&mut self) -> Result<Duration, Failure> {
+        let name = &self.name;
+        let started = Instant::now();
+        let mut child = self.command.spawn().context(|| format!("cannot start {name}"))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            match stdin.write_all(&self.input) {
+                // The empty program does not wait for its input.
+                Err(error) if error.kind() == ErrorKind::BrokenPipe => {}
+                written => written.context(|| format!("cannot write to {name}"))?,
+            }
+        }
+        let mut answer = Vec::new();
+        if let Some(mut stdout) = child.stdout.take() {
+            stdout.read_to_end(&mut answer).context(|| format!("cannot read from {name}"))?;
+        }
+        let status = child.wait().context(|| format!("cannot wait for {name}"))?;
+        let time = started.elapsed();
+        if !status.success() || !answer.is_empty() {
+            let answer = String::from_utf8_lossy(&answer);
+            return Err(Failure::new(format!("{name} ended with {status} and said `{answer}`")));
+        }
+        Ok(time)
+    }
+}
+
+/// Runs every contender once per round, so that the noise of the machine hits all of them alike.
+///
+/// The order changes from round to round: a fixed predecessor would always leave its successor
+/// the same caches.
+pub(super) fn round_robin(
+    mut contenders: Vec<Contender>,
+    rounds: u32,
+) -> Result<Vec<Times>, Failure> {
+    let mut order: Vec<_> =
+        contenders.iter_mut().map(|contender| (contender, Vec::new())).collect();
+    let mut shuffle = Shuffle(1);
+    for round in 0..WARM_UP + rounds {
+        shuffle.apply(&mut order);
+        for (contender, times) in &mut order {
+            let time = contender.run()?;
+            if round >= WARM_UP {
+                times.push(time);
+            }
+        }
+    }
+    let mut all: Vec<_> =
+        order.into_iter().map(|(contender, times)| Times::new(&contender.name, times)).collect();
+    all.sort_by_key(|times| contenders.iter().position(|one| one.name == times.name));
+    Ok(all)
+}
+
+/// The same orders in every run.
+struct Shuffle(u64);
+
+impl Shuffle {
+    fn apply<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            // Knuth's MMIX generator; its high bits are the good ones.
+            self.0 = self
+                .0
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
+            let other = (self.0 >> 33) % (last as u64 + 1);
+            items.swap(last, usize::try_from(other).unwrap_or(last));
+        }
+    }
+}
+
+/// How long one contender took, in all rounds.
+#[derive(Debug)]
+pub(super) struct Times {
+    pub(super) name: String,
+    sorted: Vec<Duration>,
+}
+
+impl Times {
+    fn new(name: &str, mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self { name: name.to_owned(), sorted: times }
+    }
+
+    /// The time that so many percent of the runs did not exceed.
+    fn percentile(&self, percent: usize) -> Duration {
+        let last = self.sorted.len().saturating_sub(1);
+        self.sorted.get(last * percent / 100).copied().unwrap_or_default()
+    }
+
+    pub(super) fn median(&self) -> Duration {
+        self.percentile(50)
+    }
+
+    /// How many times as long as another this one takes, by the medians.
+    pub(super) fn ratio_to(&self, other: &Self) -> f64 {
+        self.median().as_secs_f64() / other.median().as_secs_f64()
+    }
+}
+
+/// Prints all times, each with its ratio to the first.
+pub(super) fn print_table(all: &[Times]) {
+    let Some(base) = all.first() else { return };
+    let width = all.iter().map(|times| times.name.chars().count()).max().unwrap_or(0);
+    println!(
+        "\n{:width$}  {:>8}  {:>9}  {:>8}  {:>7}",
+        "", "min ms", "median ms", "p90 ms", "ratio"
+    );
+    for times in all {
+        let ms = |time: Duration| time.as_secs_f64() * 1000.0;
+        println!(
+            "{:width$}  {:>8.2}  {:>9.2}  {:>8.2}  {:>6.2}x",
+            times.name,
+            ms(times.percentile(0)),
+            ms(times.median()),
+            ms(times.percentile(90)),
+            times.ratio_to(base)
+        );
+    }
+}
+
+/// A ratio to hold.
+#[derive(Debug)]
+pub(super) struct Figure {
+    /// What is compared to what.
+    pub(super) claim: &'static str,
+    pub(super) bound: Bound,
+    /// Nothing where this machine could not measure it.
+    pub(super) measured: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Bound {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+impl Figure {
+    /// A figure that was not measured is not held.
+    fn is_held(&self) -> bool {
+        self.measured.is_some_and(|measured| match self.bound {
+            Bound::AtMost(bound) => measured <= bound,
+            Bound::AtLeast(bound) => measured >= bound,
+        })
+    }
+}
+
+/// Prints the figures, and what the command ends with.
+pub(super) fn print_figures(figures: &[Figure], no_check: bool) -> ExitCode {
+    let width = figures.iter().map(|figure| figure.claim.chars().count()).max().unwrap_or(0);
+    println!();
+    for figure in figures {
+        let word = if figure.is_held() { "pass" } else { "FAIL" };
+        let bound = match figure.bound {
+            Bound::AtMost(bound) => format!("<= {bound}x"),
+            Bound::AtLeast(bound) => format!(">= {bound}x"),
+        };
+        let measured =
+            figure.measured.map_or("not measured".into(), |ratio| format!("{ratio:.2}x"));
+        println!("{word}  {:width$}  {measured:>7}, to hold: {bound}", figure.claim);
+    }
+    if no_check || figures.iter().all(Figure::is_held) {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(millis: &[u64]) -> Times {
+        Times::new("x", millis.iter().copied().map(Duration::from_millis).collect())
+    }
+
+    #[test]
+    fn percentiles_are_times_that_were_measured() {
+        let ten = times(&[5, 1, 2, 4, 3, 10, 9, 8, 7, 6, 11]);
+        let at = |percent| ten.percentile(percent).as_millis();
+        assert_eq!([at(0), at(50), at(90), at(100)], [1, 6, 10, 11]);
+        assert_eq!(times(&[7]).percentile(90).as_millis(), 7);
+        assert!((times(&[6]).ratio_to(&times(&[3])) - 2.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn a_figure_that_was_not_measured_is_not_held() {
+        let figure = |bound, measured| Figure { claim: "", bound, measured };
+        assert!(figure(Bound::AtMost(2.0), Some(2.0)).is_held());
+        assert!(!figure(Bound::AtMost(2.0), Some(2.1)).is_held());
+        assert!(!figure(Bound::AtLeast(15.0), Some(14.9)).is_held());
+        assert!(!figure(Bound::AtLeast(15.0), None).is_held());
+    }
+
+    #[test]
+    fn a_shuffle_keeps_everybody_and_changes_the_order() {
+        let mut shuffle = Shuffle(1);
+        let mut orders = std::collections::BTreeSet::new();
+        for _ in 0..100 {
+            let mut items = [0, 1, 2, 3];
+            shuffle.apply(&mut items);
+            orders.insert(items);
+            items.sort_unstable();
+            assert_eq!(items, [0, 1, 2, 3]);
+        }
+        assert!(orders.len() > 12, "only {} orders", orders.len());
+    }
+}

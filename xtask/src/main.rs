@@ -1,0 +1,62 @@
+//! `cargo xtask`: the full test command, the generators and the benchmarks.
+//!
+//! One file per verb. Nothing here is part of the product.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a terminal program through and through"
+)]
+
+mod bench;
+mod failure;
+mod generate;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::failure::Failure;
+use crate::workspace::Workspace;
+
+/// Developer commands of Ringwall
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Runs every check that a change has to pass, and counts them in the last line
+    Test(test::Args),
+    /// Writes the schema, the command reference and the completions
+    Gen(generate::Args),
+    /// Measures a figure to hold, against its peers, in one run
+    Bench {
+        #[command(subcommand)]
+        bench: bench::Bench,
+    },
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(code) => code,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> Result<ExitCode, Failure> {
+    let workspace = Workspace::find()?;
+    match args.verb {
+        Verb::Test(args) => Ok(test::run(&workspace, &args)),
+        Verb::Gen(args) => generate::run(&workspace, &args),
+        Verb::Bench { bench } => bench::run(&workspace, &bench),
+    }
+}

@@ -1,0 +1,194 @@
+//! `cargo xtask test`: everything a change has to pass, on a fresh machine.
+//!
+//! A stage that fails does not hide those behind it. What this machine cannot run is skipped, and
+//! that is said with its reason. Tests count one by one, every other stage is one check, and the
+//! last line of the output is the sum.
+
+mod fuzz;
+mod libtest;
+
+use std::io::{BufRead, BufReader};
+use std::process::{ExitCode, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::ValueEnum;
+
+use self::fuzz::Fuzz;
+use self::libtest::Tally;
+use crate::failure::{Context, Failure};
+use crate::generate;
+use crate::workspace::{Workspace, announce, output, status};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Run only these stages
+    #[arg(long, value_name = "STAGE", value_delimiter = ',')]
+    only: Vec<Stage>,
+    /// How many seconds each fuzz target runs
+    #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
+    fuzz_seconds: u32,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Stage {
+    /// The code is formatted
+    Fmt,
+    /// The code is free of lints
+    Clippy,
+    /// The generated files are up to date
+    Gen,
+    /// The tests of every crate
+    Tests,
+    /// The fuzz targets find nothing
+    Fuzz,
+}
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> ExitCode {
+    let mut report = Report::default();
+    for stage in Stage::value_variants() {
+        if !args.only.is_empty() && !args.only.contains(stage) {
+            continue;
+        }
+        match stage {
+            Stage::Fmt => {
+                report.stage("fmt", || tool(workspace, "fmt", &["fmt", "--all", "--check"]));
+                report.stage("fmt fuzz", || {
+                    let words = ["fmt", "--manifest-path=fuzz/Cargo.toml", "--check"];
+                    tool(workspace, "fmt", &words)
+                });
+            }
+            Stage::Clippy => report.stage("clippy", || {
+                let words = ["clippy", "--workspace", "--all-targets", "--locked"];
+                tool(workspace, "clippy", &[&words[..], &["--", "-D", "warnings"]].concat())
+            }),
+            Stage::Gen => report.stage("gen", || generated(workspace)),
+            Stage::Tests => report.stage("tests", || tests(workspace)),
+            Stage::Fuzz => fuzz(workspace, args.fuzz_seconds, &mut report),
+        }
+    }
+    report.print()
+}
+
+/// A stage that is one run of a cargo subcommand, which may be missing.
+fn tool(workspace: &Workspace, name: &str, words: &[&str]) -> Result<Outcome, Failure> {
+    if let Err(failure) = output(workspace.cargo().args([name, "--version"])) {
+        return Ok(Outcome::skipped(failure.to_string()));
+    }
+    let ended = status(workspace.cargo().args(words))?;
+    Ok(if ended.success() {
+        Outcome::PASSED
+    } else {
+        Outcome::failed(format!("it ended with {ended}"))
+    })
+}
+
+fn generated(workspace: &Workspace) -> Result<Outcome, Failure> {
+    let stale = generate::stale(workspace)?;
+    let complaints: Vec<_> = stale.iter().map(generate::Generated::complaint).collect();
+    Ok(if stale.is_empty() { Outcome::PASSED } else { Outcome::failed(complaints.join("; ")) })
+}
+
+/// Runs all tests. Their output passes through as it comes, and is counted on the way.
+fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
+    let mut cargo = workspace.cargo();
+    cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped());
+    announce(&cargo);
+    let mut child = cargo.spawn().context(|| "cannot start `cargo test`".into())?;
+    let mut tally = Tally::default();
+    if let Some(stdout) = child.stdout.take() {
+        for line in BufReader::new(stdout).split(b'\n') {
+            let line = line.context(|| "cannot read the tests' output".into())?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            tally.line(&line);
+        }
+    }
+    let ended = child.wait().context(|| "cannot wait for `cargo test`".into())?;
+    Ok(tally.outcome(ended))
+}
+
+fn fuzz(workspace: &Workspace, seconds: u32, report: &mut Report) {
+    let mut targets = Vec::new();
+    let mut built = None;
+    report.stage("fuzz build", || {
+        targets = fuzz::targets(workspace)?;
+        let (fuzz, outcome) = Fuzz::build(workspace)?;
+        built = fuzz;
+        Ok(outcome)
+    });
+    for target in targets {
+        report.stage(&format!("fuzz {target}"), || match &built {
+            Some(fuzz) => fuzz.run(&target, seconds),
+            None => Ok(Outcome::skipped("the fuzz targets were not built")),
+        });
+    }
+}
+
+/// What became of a stage.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct Outcome {
+    passed: u64,
+    failed: u64,
+    skipped: u64,
+    /// What failed or was skipped, and why.
+    notes: Vec<String>,
+}
+
+impl Outcome {
+    const PASSED: Self = Self { passed: 1, failed: 0, skipped: 0, notes: Vec::new() };
+
+    fn failed(why: impl Into<String>) -> Self {
+        Self { failed: 1, notes: vec![format!("FAILED: {}", why.into())], ..Self::default() }
+    }
+
+    fn skipped(why: impl Into<String>) -> Self {
+        Self { skipped: 1, notes: vec![format!("SKIPPED: {}", why.into())], ..Self::default() }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Self { failed: 1.., .. } => "failed",
+            Self { passed: 0, skipped: 1.., .. } => "skipped",
+            _ => "passed",
+        }
+    }
+}
+
+/// All stages so far.
+#[derive(Debug, Default)]
+struct Report {
+    stages: Vec<(String, Outcome, Duration)>,
+}
+
+impl Report {
+    fn stage(&mut self, name: &str, run: impl FnOnce() -> Result<Outcome, Failure>) {
+        println!("\n==== {name}");
+        let started = Instant::now();
+        let outcome = run().unwrap_or_else(|failure| Outcome::failed(failure.to_string()));
+        let time = started.elapsed();
+        for note in &outcome.notes {
+            println!("{name}: {note}");
+        }
+        println!("---- {name}: {} in {:.1} s", outcome.word(), time.as_secs_f64());
+        self.stages.push((name.to_owned(), outcome, time));
+    }
+
+    /// Prints every stage again, what was wrong, and the sum.
+    fn print(&self) -> ExitCode {
+        println!("\n==== summary");
+        let width = self.stages.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);
+        for (name, outcome, time) in &self.stages {
+            println!("{name:width$}  {:7}  {:>6.1} s", outcome.word(), time.as_secs_f64());
+        }
+        for (name, outcome, _) in &self.stages {
+            outcome.notes.iter().for_each(|note| println!("{name}: {note}"));
+        }
+        let sum = |count: fn(&Outcome) -> u64| -> u64 {
+            self.stages.iter().map(|(_, outcome, _)| count(outcome)).sum()
+        };
+        let failed = sum(|outcome| outcome.failed);
+        let (passed, skipped) = (sum(|outcome| outcome.passed), sum(|outcome| outcome.skipped));
+        println!("\n{passed} passed, {failed} failed, {skipped} skipped");
+        if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+}
