@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::Path;
 
-use model::{Action, Record, Verdict};
+use model::{Action, PathRef, Record, Verdict};
 use serde::Serialize;
 
 use crate::entry::{Entry, Line};
@@ -100,11 +100,15 @@ fn instant(time: &str) -> &str {
 }
 
 fn mentions(record: &Record, text: &str) -> bool {
+    let names =
+        |path: &PathRef| path.given.contains(text) || path.at.to_string_lossy().contains(text);
     let in_action = |action: &Action| match action {
-        Action::Path { path, .. } => {
-            path.given.contains(text) || path.at.to_string_lossy().contains(text)
+        Action::Path { path, .. } | Action::Enter { path, .. } | Action::Place { path, .. } => {
+            names(path)
         }
+        Action::Fetch(fetch) => names(&fetch.to),
         Action::Run { command } => command.contains(text),
+        Action::RunFetched { part } | Action::Opaque { part, .. } => part.contains(text),
         Action::Connect { target } => target.contains(text),
         Action::LeaveSandbox { field } => field.contains(text),
         Action::AskPerson { tool } | Action::NoEffect { tool } => tool.contains(text),

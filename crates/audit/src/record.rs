@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use model::{Action, PathRef, Record};
+use model::{Action, Fetch, PathRef, Record};
 
 use crate::redact::redact;
 
@@ -70,11 +70,34 @@ impl Room {
         self.text(path.to_string_lossy().into_owned()).into()
     }
 
+    fn path_ref(&mut self, path: PathRef) -> PathRef {
+        PathRef { given: self.text(path.given), at: self.path(&path.at) }
+    }
+
     fn action(&mut self, action: Action) -> Action {
         match action {
-            Action::Path { access, path: PathRef { given, at } } => {
-                let path = PathRef { given: self.text(given), at: self.path(&at) };
-                Action::Path { access, path }
+            Action::Path { access, path, by } => {
+                let by = by.map(|by| self.text(by));
+                Action::Path { access, path: self.path_ref(path), by }
+            }
+            Action::Place { path, by } => {
+                Action::Place { path: self.path_ref(path), by: self.text(by) }
+            }
+            Action::Enter { path, by } => {
+                Action::Enter { path: self.path_ref(path), by: self.text(by) }
+            }
+            // The edits are in the corrected text; what counts is where the content would go.
+            Action::Fetch(fetch) => Action::Fetch(Box::new(Fetch {
+                by: self.text(fetch.by),
+                to: self.path_ref(fetch.to),
+                corrected: self.path(&fetch.corrected),
+                edits: Vec::new(),
+                at: fetch.at,
+                instead: None,
+            })),
+            Action::RunFetched { part } => Action::RunFetched { part: self.text(part) },
+            Action::Opaque { part, why } => {
+                Action::Opaque { part: self.text(part), why: self.text(why) }
             }
             Action::Run { command } => Action::Run { command: self.text(command) },
             Action::Connect { target } => Action::Connect { target: self.text(target) },

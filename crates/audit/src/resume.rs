@@ -16,6 +16,10 @@ use crate::entry::{Entry, HeadLoss};
 use crate::head::{Head, HeadState};
 use crate::lines::{LONGEST_LINE, Lines, Text};
 
+/// How much may stand behind the head. A crash leaves a line or two; somebody else can leave any
+/// amount, and reading that would take longer than anybody waits for a decision.
+const MOST_BEHIND_HEAD: u64 = 4 << 20;
+
 /// How a writer goes on from what is there.
 #[derive(Debug)]
 pub(crate) struct Start {
@@ -41,6 +45,9 @@ impl Start {
 pub(crate) fn resume(log: &File, length: u64, head: HeadState, time: &str) -> io::Result<Start> {
     match head {
         HeadState::Known(head) if head.length == length => Ok(Start::at(head.tip)),
+        HeadState::Known(head) if length.saturating_sub(head.length) > MOST_BEHIND_HEAD => {
+            far_behind_head(log, length, head)
+        }
         HeadState::Known(head) if head.length < length => behind_head(log, length, head, time),
         HeadState::Known(head) => cut_before_head(log, length, head),
         HeadState::Lost(HeadLoss::Missing) if length == 0 => Ok(Start::at(Tip::START)),
@@ -90,6 +97,20 @@ fn behind_head(log: &File, length: u64, head: Head, time: &str) -> io::Result<St
         ));
     }
     Ok(start)
+}
+
+/// Goes on from the head without reading what follows it: no crash leaves that much.
+fn far_behind_head(log: &File, length: u64, head: Head) -> io::Result<Start> {
+    Ok(Start {
+        ends_open: ends_open(log, length)?,
+        notices: vec![format!(
+            "the log has {} bytes behind its head (record {}), more than any crash leaves; they \
+             were left",
+            length - head.length,
+            head.tip.seq
+        )],
+        ..Start::at(head.tip)
+    })
 }
 
 /// Goes on from the head, so that the gap shows.

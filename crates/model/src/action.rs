@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Edit;
+
 /// One effect of a tool call. Lowering produces these; policy judges them; the audit keeps them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -15,11 +17,42 @@ pub enum Action {
         access: Access,
         /// Which path.
         path: PathRef,
+        /// The command of a shell text that does it; none where the tool itself does.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<String>,
     },
     /// Runs shell text.
     Run {
         /// The text, as the shell would get it.
         command: String,
+    },
+    /// A command works in another directory, or on the repository there.
+    Enter {
+        /// The directory.
+        path: PathRef,
+        /// The command.
+        by: String,
+    },
+    /// A command puts a whole tree at a path, or takes one away, with all names in it.
+    Place {
+        /// The path.
+        path: PathRef,
+        /// The command.
+        by: String,
+    },
+    /// A command brings content from outside to a file or directory.
+    Fetch(Box<Fetch>),
+    /// A command runs content from outside that nobody has seen.
+    RunFetched {
+        /// The part that does.
+        part: String,
+    },
+    /// A part of a command that nobody can know before it runs.
+    Opaque {
+        /// The part.
+        part: String,
+        /// Why it cannot be known.
+        why: String,
     },
     /// Opens a connection on the agent's behalf.
     Connect {
@@ -53,6 +86,24 @@ pub enum Action {
         /// What is wrong with it.
         problem: String,
     },
+}
+
+/// Content from outside on its way to disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fetch {
+    /// The program, in words: `git clone`.
+    pub by: String,
+    /// Where the content would land.
+    pub to: PathRef,
+    /// Where it lands once the edits are made.
+    pub corrected: PathBuf,
+    /// What makes the command land there; empty where no edit can.
+    pub edits: Vec<Edit>,
+    /// Where the command stands in its text.
+    pub at: usize,
+    /// How to get the content in an allowed way where no edit can.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
 /// What an action does to a path.

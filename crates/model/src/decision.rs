@@ -106,6 +106,27 @@ impl Decision {
         Self::new(reasons, self.opaque, self.redirect)
     }
 
+    /// The same decision with this corrected text.
+    #[must_use]
+    pub fn redirected(self, value: String) -> Self {
+        let field = self.redirect.map_or_else(|| "command".to_owned(), |redirect| redirect.field);
+        Self { redirect: Some(Redirect { field, value }), ..self }
+    }
+
+    /// A refusal that names the corrected text instead of sending it.
+    #[must_use]
+    pub fn corrected_by(self, value: &str) -> Self {
+        let reason = Reason {
+            verdict: Verdict::Deny,
+            rule: "redirect".into(),
+            origin: Origin::BuiltIn,
+            text: "the command must not run as it is".into(),
+            instead: Some(format!("run this instead: {value}")),
+        };
+        let decision = self.and(reason);
+        Self { redirect: None, ..decision }
+    }
+
     /// The strictest verdict of all reasons.
     pub fn verdict(&self) -> Verdict {
         self.verdict

@@ -30,6 +30,8 @@ impl Event {
 pub enum EventKind {
     /// A tool is about to run.
     BeforeTool(ToolCall),
+    /// A session or a subagent starts, and can be told the rules. Holds the event's own name.
+    Started(String),
     /// A settings file changed while the agent runs; `None` where the agent names no file.
     SettingsChanged(Option<PathBuf>),
     /// Anything else: nothing to decide.

@@ -6,6 +6,7 @@
 mod action;
 mod decision;
 mod domain;
+mod edit;
 mod event;
 mod fact;
 mod level;
@@ -17,9 +18,10 @@ mod record;
 mod settings;
 mod tool;
 
-pub use action::{Access, Action, PathRef};
+pub use action::{Access, Action, Fetch, PathRef};
 pub use decision::{Decision, Opaque, Reason, Redirect, Verdict};
 pub use domain::{DomainError, DomainRule};
+pub use edit::Edit;
 pub use event::{Event, EventKind, Mode, ToolCall};
 pub use fact::{Facts, FileText, Query, Unresolvable};
 pub use level::{Level, UnknownLevel};
@@ -28,5 +30,5 @@ pub use path::{AbsPath, PathError, absolute};
 pub use quantity::{ByteSize, ByteSizeError};
 pub use quote::shell_word;
 pub use record::Record;
-pub use settings::OffSwitch;
+pub use settings::{HookGroup, OffSwitch, SettingsRules, Shape};
 pub use tool::{Effect, Presence, Tool};

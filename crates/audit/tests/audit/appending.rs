@@ -116,7 +116,7 @@ fn a_path_that_is_not_utf_8_is_still_recorded() {
     let mut record = record(1);
     let at = PathBuf::from(std::ffi::OsString::from_vec(b"/work/\xff\n.txt".to_vec()));
     let path = PathRef { given: "x".into(), at };
-    record.actions = vec![Action::Path { access: Access::Write, path }];
+    record.actions = vec![Action::Path { access: Access::Write, path, by: None }];
     ground.log().append(&record).unwrap();
     ground.assert_clean(1);
 }

@@ -300,3 +300,26 @@ fn a_forged_head_does_not_fit_the_log() {
     ground.set_head(head(3, &hash, 5));
     assert!(only_fault(&ground).contains("the head says 5 bytes, but record 3 ends at"));
 }
+
+#[test]
+fn a_log_blown_up_behind_its_head_is_not_read_through_and_shows() {
+    let ground = Ground::with(2);
+    let log = fs::OpenOptions::new().write(true).open(ground.log().path()).unwrap();
+    // A sparse file: reading it would take minutes, writing behind it takes nothing.
+    log.set_len(64 << 30).unwrap();
+    let appended = ground.append(3);
+    assert_eq!(appended.seq, 3);
+    assert!(appended.notices[0].contains("behind its head (record 2)"), "{appended:?}");
+    // The next one finds its head where it should be.
+    assert_eq!(ground.append(4).notices, [""; 0]);
+}
+
+#[test]
+fn more_behind_the_head_than_a_crash_leaves_is_reported() {
+    let ground = Ground::with(2);
+    ground.set_log([ground.log_bytes(), vec![0; 5 << 20]].concat());
+    let appended = ground.append(3);
+    assert!(appended.notices[0].contains("more than any crash leaves"), "{appended:?}");
+    let fault = only_fault(&ground);
+    assert!(fault.starts_with("3: line 3 is longer than"), "{fault}");
+}
