@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use model::{AbsPath, OffSwitch, Sourced};
+use model::{AbsPath, HookGroup, SettingsRules, Sourced};
+use serde_json::Value;
 
 use crate::PathRule;
 
@@ -13,6 +14,9 @@ pub struct Ground {
     pub workspace: AbsPath,
     /// The user's home directory.
     pub home: AbsPath,
+    /// Other places of the same repository: the host checkout of a linked worktree, its sibling
+    /// worktrees and their git directories. No command may work there.
+    pub closed: Vec<AbsPath>,
     /// Why the workspace is no ground to stand on, if it is not.
     pub unfit: Option<String>,
     /// What the agent itself must read outside the workspace.
@@ -21,17 +25,32 @@ pub struct Ground {
     pub own_files: Vec<AbsPath>,
     /// The file that `ringwall grant` edits.
     pub grant_file: PathBuf,
-    /// Settings files that must keep calling our hook.
+    /// What must stay true of the agent's settings.
+    pub settings: SettingsGround,
+}
+
+/// The agent's settings files, and what must stay true of them while it runs.
+#[derive(Debug, Clone, Default)]
+pub struct SettingsGround {
+    /// How the agent's settings can take our hook away.
+    pub rules: SettingsRules,
+    /// The files that the agent reads, the user's own first.
+    pub files: Vec<PathBuf>,
+    /// Those in which our hook was installed.
     pub hooked: Vec<HookedSettings>,
-    /// The keys with which this agent's settings switch hooks off.
-    pub off_switches: &'static [OffSwitch],
+    /// The ways in which settings can be written that start this very process. Whatever is known
+    /// about installs, one of the files must be written in one of these ways. Empty: no agent
+    /// started us.
+    pub calls: Vec<Vec<HookGroup>>,
 }
 
 /// A settings file in which our hook is installed.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct HookedSettings {
     /// The file.
     pub path: PathBuf,
-    /// The command our hook entry runs.
-    pub command: String,
+    /// The groups that call us.
+    pub groups: Vec<HookGroup>,
+    /// The settings as the user left them when installing; null where that is not known.
+    pub accepted: Value,
 }

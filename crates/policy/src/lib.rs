@@ -17,10 +17,12 @@ mod needs;
 mod pattern;
 mod protected;
 mod rules;
+mod settings;
+mod shell;
 
 pub use evaluate::evaluate;
-pub use ground::{Ground, HookedSettings};
-pub use lower::{Scene, lower};
+pub use ground::{Ground, HookedSettings, SettingsGround};
+pub use lower::lower;
 pub use needs::needs;
 pub use pattern::{PathRule, PathRuleError};
 pub use protected::{Cover, ProtectedName, protected_names};
@@ -28,3 +30,5 @@ pub use rules::{
     AuditRules, Confinement, Enforcement, Environment, Filesystem, Git, Guard, Limits, Network,
     OnAuditFailure, OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,
 };
+pub use settings::{hooks_off, moves_ground, wrong_shape};
+pub use shell::{Outline, Scene, outline};

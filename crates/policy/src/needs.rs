@@ -11,15 +11,18 @@ pub fn needs(policy: &Policy, ground: &Ground, actions: &[Action]) -> Vec<Query>
     let mut queries = Vec::new();
     for action in actions {
         match action {
-            Action::Path { path, .. } => {
+            Action::Path { path, .. } | Action::Enter { path, .. } | Action::Place { path, .. } => {
                 queries.extend(readings(path).into_iter().map(Query::Resolve));
+            }
+            Action::Fetch(fetch) => {
+                queries.extend(readings(&fetch.to).into_iter().map(Query::Resolve));
             }
             Action::ChangeSettings { path } => queries.push(Query::Text(path.clone())),
             _ => {}
         }
     }
     if queries.iter().any(|query| matches!(query, Query::Resolve(_))) {
-        let prefixes = path_rules(policy, ground).filter_map(|rule| rule.prefix(&ground.workspace));
+        let prefixes = path_rules(policy).filter_map(|rule| rule.prefix(&ground.workspace));
         let fixed = prefixes.chain(ground.own_files.iter().cloned());
         queries.extend(fixed.map(|path| Query::Resolve(path.as_path().to_path_buf())));
     }
@@ -38,11 +41,10 @@ pub(crate) fn readings(path: &PathRef) -> Vec<std::path::PathBuf> {
 }
 
 /// Every rule whose prefix can lead through a link.
-fn path_rules<'a>(policy: &'a Policy, ground: &'a Ground) -> impl Iterator<Item = &'a PathRule> {
+fn path_rules(policy: &Policy) -> impl Iterator<Item = &PathRule> {
     let files = &policy.filesystem;
     [&files.allow_read, &files.allow_write, &files.deny_read, &files.deny_write]
         .into_iter()
-        .chain([&ground.agent_files])
         .flatten()
         .chain(&policy.quarantine.dir)
         .map(|rule| &rule.value)

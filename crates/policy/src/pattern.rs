@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use model::{AbsPath, PathError};
 use serde::{Serialize, Serializer};
+use unicode_normalization::UnicodeNormalization;
 
 /// A path or pattern from the configuration.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -155,13 +156,21 @@ impl Case {
     }
 }
 
-/// The spelling under which file systems that fold case, or ignore invisible characters, would
-/// store a name.
+/// The spelling under which file systems that fold case, compose characters or ignore invisible
+/// ones would compare a name.
+///
+/// Upper case first, because that spells out what has no capital of its own: on APFS `ſ` is `s`,
+/// `ﬁ` is `fi` and `ß` is `ss`.
 pub(crate) fn fold(name: &str) -> Cow<'_, str> {
-    if name.is_ascii() && !name.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Cow::Borrowed(name);
+    if name.is_ascii() {
+        return if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            Cow::Owned(name.to_ascii_lowercase())
+        } else {
+            Cow::Borrowed(name)
+        };
     }
-    Cow::Owned(name.chars().filter(|c| !is_invisible(*c)).flat_map(char::to_lowercase).collect())
+    let visible = name.chars().filter(|character| !is_invisible(*character));
+    Cow::Owned(visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect())
 }
 
 /// Characters that HFS+ ignores in file names; git refuses `.git` spelt with them, so do we.
@@ -273,6 +282,10 @@ mod tests {
         assert!(covers("**/.env", "/proj/.e\u{200c}nv", Case::Fold));
         assert!(!covers("**/.env", "/proj/.ENV", Case::Exact));
         assert!(covers("Secret/*.TXT", "/proj/secret/a.txt", Case::Fold));
+        assert!(covers("**/gr\u{fc}n.key", "/proj/gru\u{308}n.key", Case::Fold));
+        assert!(covers("**/gru\u{308}n.key", "/proj/GR\u{dc}N.key", Case::Fold));
+        assert!(covers("pass", "/proj/pa\u{df}", Case::Fold));
+        assert!(!covers("**/gr\u{fc}n.key", "/proj/gru\u{308}n.key", Case::Exact));
     }
 
     #[test]

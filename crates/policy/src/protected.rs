@@ -10,7 +10,8 @@ use crate::pattern::fold;
 /// A name, or a short path of names, protected wherever it occurs.
 #[derive(Debug, Clone, Copy)]
 pub struct ProtectedName {
-    /// The components, in lower case. They match anywhere in a path.
+    /// The components, in lower case. They match anywhere in a path; a leading `*` stands for any
+    /// beginning of a name, also for none.
     pub path: &'static [&'static str],
     /// Whether everything below is protected too.
     pub cover: Cover,
@@ -38,6 +39,9 @@ const CURSOR: &str = "Cursor reads settings, hooks and servers there";
 const MCP: &str = "agents start the servers it names";
 const GIT: &str = "git runs programs it names";
 const EDITOR: &str = "an editor runs what it names";
+const HUSKY: &str = "git runs the hooks in it";
+const YARN: &str = "yarn runs the program it names";
+const CARGO: &str = "cargo runs linkers, wrappers and runners it names";
 const SHELL: &str = "a shell runs it on entering the directory";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
@@ -49,6 +53,8 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".claude", "settings.json"], CLAUDE),
     tree(&[".claude", "settings.local.json"], CLAUDE),
     tree(&[".claude", "managed-settings.json"], CLAUDE),
+    tree(&[".claude", "launch.json"], CLAUDE),
+    tree(&[".claude", "scheduled_tasks.json"], CLAUDE),
     tree(&[".claude", "hooks"], CLAUDE),
     tree(&[".claude", "agents"], CLAUDE),
     tree(&[".claude", "commands"], CLAUDE),
@@ -73,8 +79,9 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".pi"], PI),
     tree(&[".cursor"], CURSOR),
     ProtectedName { path: &[".git"], cover: Cover::Itself, why: GIT },
-    tree(&[".git", "hooks"], GIT),
-    tree(&[".git", "config"], GIT),
+    // Also `name.git`, as bare repositories are called.
+    tree(&["*.git", "hooks"], GIT),
+    tree(&["*.git", "config"], GIT),
     tree(&[".git", "config.worktree"], GIT),
     tree(&[".git", "commondir"], GIT),
     tree(&[".git", "gitdir"], GIT),
@@ -84,18 +91,28 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".git", "worktrees"], GIT),
     tree(&[".gitconfig"], GIT),
     tree(&[".config", "git"], GIT),
+    tree(&[".husky", "_"], HUSKY),
     tree(&[".envrc"], SHELL),
     tree(&[".direnv"], SHELL),
     tree(&[".vscode", "tasks.json"], EDITOR),
     tree(&[".vscode", "settings.json"], EDITOR),
     tree(&[".vscode", "launch.json"], EDITOR),
     tree(&[".vscode", "mcp.json"], EDITOR),
+    tree(&["*.code-workspace"], EDITOR),
+    tree(&[".devcontainer"], EDITOR),
+    tree(&[".devcontainer.json"], EDITOR),
     tree(&[".idea"], EDITOR),
     tree(&[".zed", "settings.json"], EDITOR),
     tree(&[".zed", "tasks.json"], EDITOR),
     tree(&[".exrc"], EDITOR),
     tree(&[".nvimrc"], EDITOR),
     tree(&[".nvim.lua"], EDITOR),
+    tree(&[".dir-locals.el"], EDITOR),
+    tree(&[".dir-locals-2.el"], EDITOR),
+    tree(&[".yarnrc.yml"], YARN),
+    tree(&[".yarnrc"], YARN),
+    tree(&[".cargo", "config.toml"], CARGO),
+    tree(&[".cargo", "config"], CARGO),
 ];
 
 /// All protected names.
@@ -105,21 +122,91 @@ pub fn protected_names() -> &'static [ProtectedName] {
 
 /// The protected name that covers a path, if one does.
 pub(crate) fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
-    let names: Vec<_> = path
-        .as_path()
-        .components()
-        .skip(1)
-        .map(|component| fold(&component.as_os_str().to_string_lossy()).into_owned())
-        .collect();
-    NAMES.iter().find(|protected| match protected.cover {
-        Cover::Tree => names
-            .windows(protected.path.len())
-            .any(|window| window.iter().zip(protected.path).all(|(name, part)| name == part)),
-        Cover::Itself => {
-            names.iter().rev().zip(protected.path.iter().rev()).all(|(name, part)| name == part)
-                && names.len() >= protected.path.len()
+    let names = folded(path);
+    NAMES.iter().find(|protected| {
+        let mut windows = names.windows(protected.path.len());
+        match protected.cover {
+            Cover::Tree => windows.any(|window| is_spelt(window, protected.path)),
+            Cover::Itself => {
+                windows.next_back().is_some_and(|window| is_spelt(window, protected.path))
+            }
         }
     })
+}
+
+/// The protected name that a tree put at this path could hold, or that goes with the tree taken
+/// from it: `.claude` is where `.claude/settings.json` would be.
+pub(crate) fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
+    let names = folded(path);
+    NAMES.iter().find(|protected| {
+        let proper = 1..protected.path.len();
+        proper.into_iter().any(|count| {
+            let beginning = protected.path.get(..count).unwrap_or_default();
+            let end = names.len().checked_sub(count).and_then(|from| names.get(from..));
+            end.is_some_and(|end| is_spelt(end, beginning))
+        })
+    })
+}
+
+/// The names in a path, as a file system that folds case would compare them.
+fn folded(path: &AbsPath) -> Vec<String> {
+    let names = path.as_path().components().skip(1);
+    names.map(|name| fold(&name.as_os_str().to_string_lossy()).into_owned()).collect()
+}
+
+/// Whether names are spelt as the parts of a protected name, of which there are as many.
+fn is_spelt(names: &[String], parts: &[&str]) -> bool {
+    names.iter().zip(parts).all(|(name, part)| match part.strip_prefix('*') {
+        Some(ending) => name.ends_with(ending),
+        None => name == part,
+    })
+}
+
+/// Places below home that hold secrets or other agents' state.
+const SECRETS: &[(&str, &str)] = &[
+    (".ssh", "SSH keys"),
+    (".gnupg", "keys"),
+    (".aws", "cloud credentials"),
+    (".azure", "cloud credentials"),
+    (".config/gcloud", "cloud credentials"),
+    (".config/doctl", "cloud credentials"),
+    (".kube", "cluster credentials"),
+    (".docker/config.json", "registry credentials"),
+    (".netrc", "passwords"),
+    (".npmrc", "registry credentials"),
+    (".pypirc", "registry credentials"),
+    (".cargo/credentials.toml", "registry credentials"),
+    (".git-credentials", "passwords"),
+    (".config/git/credentials", "passwords"),
+    (".config/gh", "tokens"),
+    (".config/op", "tokens"),
+    (".password-store", "passwords"),
+    (".local/share/keyrings", "passwords"),
+    (".mozilla", "browser data"),
+    (".config/google-chrome", "browser data"),
+    (".config/chromium", "browser data"),
+    (".claude/.credentials.json", "an agent's credentials"),
+    (".claude/projects", "an agent's conversations"),
+    (".claude.json", "an agent's state"),
+    (".codex", "an agent's state"),
+    (".gemini", "an agent's state"),
+    (".copilot", "an agent's state"),
+    (".pi", "an agent's state"),
+    (".local/share/opencode", "an agent's state"),
+    (".config/github-copilot", "tokens"),
+    (".bash_history", "typed commands"),
+    (".zsh_history", "typed commands"),
+];
+
+/// What secret a path is part of, if it is.
+pub(crate) fn secret(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
+    if path.as_path().starts_with("/etc/shadow") || path.as_path().starts_with("/etc/sudoers") {
+        return Some("passwords");
+    }
+    let below = path.as_path().strip_prefix(home.as_path()).ok()?;
+    let below = fold(&below.to_string_lossy()).into_owned();
+    let below = std::path::Path::new(&below);
+    SECRETS.iter().find(|(place, _)| below.starts_with(place)).map(|(_, what)| *what)
 }
 
 #[cfg(test)]
@@ -149,6 +236,21 @@ mod tests {
             "/home/u/.codex/config.toml",
             "/p/.vscode/tasks.json",
             "/p/.envrc",
+            "/p/.claude/scheduled_tasks.json",
+            "/p/.claude/launch.json",
+            "/p/.devcontainer/devcontainer.json",
+            "/p/.devcontainer.json",
+            "/p/.husky/_/pre-commit",
+            "/p/sub/.dir-locals.el",
+            "/p/.yarnrc.yml",
+            "/p/.cargo/config.toml",
+            "/p/.cargo/config",
+            "/p/all.code-workspace",
+            "/p/All.Code-Workspace",
+            "/p/repo.git/hooks/update",
+            "/p/repo.git/config",
+            "/p/.con\u{fb01}g/git/config",
+            "/p/.claude/\u{17f}ettings.json",
         ] {
             assert!(is_protected(path), "{path}");
         }
@@ -166,9 +268,43 @@ mod tests {
             "/p/config",
             "/p/hooks/pre.sh",
             "/p/.vscode/snippets.code-snippets",
+            "/p/.claude",
+            "/p/.cargo/audit.toml",
+            "/p/.husky/pre-commit",
+            "/p/code-workspace",
+            "/p/repo.git",
+            "/p/repo.git/description",
+            "/p/git/hooks/pre.sh",
             "/",
         ] {
             assert!(!is_protected(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_tree_shadows_the_protected_names_that_it_could_hold() {
+        let shadowed = |path: &str| {
+            let name = shadows(&AbsPath::lexical(Path::new(path)).unwrap());
+            name.map(|name| name.path.join("/"))
+        };
+        for (path, expected) in [
+            ("/p/.claude", Some(".claude/settings.json")),
+            ("/p/.Claude", Some(".claude/settings.json")),
+            ("/p/sub/.vscode", Some(".vscode/tasks.json")),
+            ("/p/.github", Some(".github/hooks")),
+            ("/p/.git", Some("*.git/hooks")),
+            ("/p/repo.git", Some("*.git/hooks")),
+            ("/p/.git/info", Some(".git/info/attributes")),
+            ("/p/.git/objects/info", Some(".git/objects/info/alternates")),
+            ("/p/.cargo", Some(".cargo/config.toml")),
+            ("/p/.claude/worktrees", None),
+            ("/p/.github/workflows", None),
+            ("/p/info", None),
+            ("/p/src", None),
+            ("/p", None),
+            ("/", None),
+        ] {
+            assert_eq!(shadowed(path).as_deref(), expected, "{path}");
         }
     }
 }

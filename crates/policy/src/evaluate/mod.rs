@@ -1,15 +1,25 @@
 //! Actions and facts become a [`Decision`].
 
+mod commands;
 mod message;
 mod paths;
 mod settings;
 
-use model::{Action, Decision, Facts, Origin, Reason, Verdict};
+use model::{Action, Decision, Facts, Opaque, Origin, Reason, Redirect, Verdict};
 
+use crate::shell::Scene;
 use crate::{Ground, Policy};
 
 /// Judges all actions of one call. Total: whatever cannot be judged is refused.
-pub fn evaluate(policy: &Policy, ground: &Ground, actions: &[Action], facts: &Facts) -> Decision {
+///
+/// `scene` is where shell text runs; a correction of it needs to read the text once more.
+pub fn evaluate(
+    policy: &Policy,
+    ground: &Ground,
+    scene: &Scene,
+    actions: &[Action],
+    facts: &Facts,
+) -> Decision {
     let mut reasons = Vec::with_capacity(actions.len());
     for action in actions {
         reasons.push(judge(policy, ground, action, facts));
@@ -25,15 +35,32 @@ pub fn evaluate(policy: &Policy, ground: &Ground, actions: &[Action], facts: &Fa
             instead: Some("start the agent in a project directory".into()),
         });
     }
-    Decision::new(reasons, Vec::new(), None)
+    let opaque = actions.iter().filter_map(|action| match action {
+        Action::Opaque { part, why } => Some(Opaque { part: part.clone(), why: why.clone() }),
+        _ => None,
+    });
+    let opaque = opaque.collect();
+    let redirect = commands::redirect(policy, scene, actions, facts, &mut reasons);
+    let redirect = redirect.map(|value| Redirect { field: "command".into(), value });
+    Decision::new(reasons, opaque, redirect)
 }
 
 fn judge(policy: &Policy, ground: &Ground, action: &Action, facts: &Facts) -> Reason {
     match action {
-        Action::Path { access, path } => paths::judge(policy, ground, *access, path, facts),
+        Action::Path { access, path, by: None } => {
+            paths::judge(policy, ground, *access, path, facts)
+        }
+        Action::Path { access, path, by: Some(_) } => {
+            paths::judge_command(policy, ground, *access, path, facts)
+        }
+        Action::Enter { path, by } => paths::judge_enter(policy, ground, path, by, facts),
+        Action::Place { path, .. } => paths::judge_place(policy, ground, path, facts),
+        Action::Fetch(fetch) => commands::judge_fetch(policy, ground, fetch, facts),
+        Action::RunFetched { part } => commands::run_fetched(part),
+        Action::Opaque { part, why } => commands::opaque(policy, part, why),
         Action::ChangeSettings { path } => settings::judge(ground, path, facts),
         Action::Connect { target } => connect(policy, target),
-        Action::Run { .. } => allow("command", "the shell's files and network are held by the OS"),
+        Action::Run { .. } => allow("command", "each command of it is judged by itself"),
         Action::NoEffect { tool } => {
             allow("no-effect", &format!("`{tool}` reaches nothing that the policy governs"))
         }
@@ -41,7 +68,9 @@ fn judge(policy: &Policy, ground: &Ground, action: &Action, facts: &Facts) -> Re
             verdict: Verdict::Deny,
             rule: "sandbox-switch".into(),
             origin: Origin::BuiltIn,
-            text: format!("`{field}` asks to run outside the sandbox, which no call may do"),
+            text: format!(
+                "`{field}` would take the agent out of its sandbox, which no call may do"
+            ),
             instead: Some(format!(
                 "repeat the call without `{field}`; if the sandbox blocks something the task \
                  needs, say so and go on with the rest"
@@ -66,12 +95,21 @@ fn judge(policy: &Policy, ground: &Ground, action: &Action, facts: &Facts) -> Re
     }
 }
 
-/// Fetches by the agent itself: refused where a rule denies the host. What may be reached at all
-/// is held by the network wall of a run.
+/// Fetches by the agent itself: refused where a rule denies the host, or where it cannot be told
+/// which host is meant. What may be reached at all is held by the network wall of a run.
 fn connect(policy: &Policy, target: &str) -> Reason {
+    let rules = &policy.network.denied_domains;
     let host = host_of(target);
-    let denied = policy.network.denied_domains.iter().find(|rule| rule.value.matches_name(host));
-    match denied {
+    if !rules.is_empty() && !is_plain_host(&host) {
+        return Reason {
+            verdict: Verdict::Deny,
+            rule: "network.denied_domains".into(),
+            origin: Origin::BuiltIn,
+            text: format!("which host `{target}` means cannot be told"),
+            instead: Some("write the address plainly, such as https://example.org/".into()),
+        };
+    }
+    match rules.iter().find(|rule| rule.value.matches_name(&host)) {
         Some(rule) => Reason {
             verdict: Verdict::Deny,
             rule: "network.denied_domains".into(),
@@ -83,12 +121,23 @@ fn connect(policy: &Policy, target: &str) -> Reason {
     }
 }
 
-/// The host in a URL, by its text.
-fn host_of(target: &str) -> &str {
-    let rest = target.split_once("://").map_or(target, |(_, rest)| rest);
+/// The host in a URL as browsers read it: blanks vanish, backslashes are slashes, any number of
+/// slashes may follow the scheme.
+fn host_of(target: &str) -> String {
+    let target: String =
+        target.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+    let lower = target.to_lowercase();
+    let rest =
+        lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:")).unwrap_or(&lower);
+    let rest = rest.trim_start_matches(['/', '\\']);
     let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
     let host = authority.rsplit('@').next().unwrap_or(authority);
-    host.split(':').next().unwrap_or(host)
+    host.split(':').next().unwrap_or(host).to_owned()
+}
+
+fn is_plain_host(host: &str) -> bool {
+    !host.is_empty()
+        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
 }
 
 fn allow(rule: &str, text: &str) -> Reason {

@@ -7,7 +7,7 @@ use model::{AbsPath, Access, Facts, Level, Origin, PathRef, Reason, Sourced, Ver
 use super::message;
 use crate::needs::readings;
 use crate::pattern::Case;
-use crate::protected::protecting;
+use crate::protected::{protecting, secret, shadows};
 use crate::{Ground, PathRule, Policy};
 
 pub(super) fn judge(
@@ -29,6 +29,84 @@ pub(super) fn judge(
     allowed.unwrap_or_else(|| judge.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
 }
 
+/// A path in a command. Temporary files are open to commands; reads are refused only for secrets
+/// and by deny rules, because which programs read what is held by the wall.
+pub(super) fn judge_command(
+    policy: &Policy,
+    ground: &Ground,
+    access: Access,
+    path: &PathRef,
+    facts: &Facts,
+) -> Reason {
+    let judge = Judge { policy, ground, access, path, facts };
+    let mut allowed = None;
+    for reading in readings(path) {
+        let reason = match access {
+            Access::Write if judge.is_scratch(&reading) => judge.allow("scratch", &Origin::BuiltIn),
+            Access::Write => judge.reading(&reading),
+            Access::Read => judge.command_read(&reading),
+        };
+        match reason {
+            refused @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return refused,
+            reason => allowed = Some(reason),
+        }
+    }
+    allowed.unwrap_or_else(|| judge.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+}
+
+/// A directory that a command works in.
+pub(super) fn judge_enter(
+    policy: &Policy,
+    ground: &Ground,
+    path: &PathRef,
+    by: &str,
+    facts: &Facts,
+) -> Reason {
+    let judge = Judge { policy, ground, access: Access::Read, path, facts };
+    for reading in readings(path) {
+        if let Some(why) = judge.closed(&reading) {
+            return Reason {
+                verdict: Verdict::Deny,
+                rule: "workspace".into(),
+                origin: Origin::BuiltIn,
+                text: format!("`{by}` would work in {}: {why}", path.at.display()),
+                instead: Some(format!("stay in {}", ground.workspace)),
+            };
+        }
+    }
+    judge.allow("workspace", &Origin::BuiltIn)
+}
+
+/// A whole tree that comes or goes: it must not be the directory of a protected name.
+pub(super) fn judge_place(
+    policy: &Policy,
+    ground: &Ground,
+    path: &PathRef,
+    facts: &Facts,
+) -> Reason {
+    let judge = Judge { policy, ground, access: Access::Write, path, facts };
+    for reading in readings(path) {
+        let literal = AbsPath::lexical(&reading).ok();
+        let target = facts.resolved(&reading).ok();
+        let name = literal.iter().chain(target).find_map(shadows);
+        if let Some(name) = name {
+            let text =
+                format!("the protected name `{}` lies in it: {}", name.path.join("/"), name.why);
+            let instead = Some("only the user can move or remove it, outside the agent".into());
+            return judge.refuse("protected", &Origin::BuiltIn, &text, instead);
+        }
+    }
+    judge.allow("protected", &Origin::BuiltIn)
+}
+
+/// Directories of the system that commands may stand in.
+const SYSTEM: &[&str] = &[
+    "/bin", "/dev", "/etc", "/lib", "/lib64", "/nix", "/opt", "/sbin", "/sys", "/tmp", "/usr",
+    "/var",
+];
+/// Directories for temporary files.
+const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
+
 struct Judge<'a> {
     policy: &'a Policy,
     ground: &'a Ground,
@@ -38,6 +116,67 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Whether a path lies among temporary files and nowhere that belongs to somebody.
+    fn is_scratch(&self, reading: &Path) -> bool {
+        let Ok(target) = self.facts.resolved(reading) else { return false };
+        let Ok(literal) = AbsPath::lexical(reading) else { return false };
+        self.is_neutral(target, SCRATCH)
+            && protecting(&literal).is_none()
+            && protecting(target).is_none()
+            && !self.is_own(target)
+            && self.denied(&literal, target).is_none()
+    }
+
+    fn is_neutral(&self, target: &AbsPath, places: &[&str]) -> bool {
+        let ours = |dir: &AbsPath| target.is_within(dir);
+        places.iter().any(|place| target.as_path().starts_with(place))
+            && !ours(&self.ground.home)
+            && !ours(&self.ground.workspace)
+            && !self.ground.closed.iter().any(ours)
+    }
+
+    /// Why no command may work in a directory.
+    fn closed(&self, reading: &Path) -> Option<String> {
+        let target = match self.facts.resolved(reading) {
+            Ok(target) => target,
+            Err(error) => return Some(format!("it cannot be resolved: {error}")),
+        };
+        if target.is_within(&self.ground.workspace) {
+            return None;
+        }
+        if self.ground.closed.iter().any(|closed| target.is_within(closed)) {
+            return Some("that belongs to another checkout of this repository".into());
+        }
+        let granted = matches!(self.ground(target).verdict, Verdict::Allow);
+        if granted || self.is_neutral(target, SYSTEM) {
+            return None;
+        }
+        Some(format!("it is outside the workspace {}", self.ground.workspace))
+    }
+
+    /// A read by a command: refused for secrets and by deny rules.
+    fn command_read(&self, reading: &Path) -> Reason {
+        let (Ok(literal), Ok(target)) = (AbsPath::lexical(reading), self.facts.resolved(reading))
+        else {
+            // What cannot be resolved cannot be opened either.
+            return self.allow("read", &Origin::BuiltIn);
+        };
+        if let Some(refused) = self.denied(&literal, target) {
+            return refused;
+        }
+        let inside = target.is_within(&self.ground.workspace);
+        let secret =
+            [&literal, target].into_iter().find_map(|path| secret(path, &self.ground.home));
+        match secret {
+            Some(what) if !inside && !matches!(self.ground(target).verdict, Verdict::Allow) => {
+                let text = format!("it holds {what}");
+                let instead = Some(message::grant(self.ground, Access::Read, target.as_path()));
+                self.refuse("secrets", &Origin::BuiltIn, &text, instead)
+            }
+            _ => self.allow("read", &Origin::BuiltIn),
+        }
+    }
+
     /// One way of reading the path. Deny rules see its text and its target; only the target counts
     /// as ground.
     fn reading(&self, reading: &Path) -> Reason {
@@ -109,12 +248,20 @@ impl Judge<'_> {
         let mut grants = vec![("filesystem.allow_write", &files.allow_write)];
         if access == Access::Read {
             grants.push(("filesystem.allow_read", &files.allow_read));
-            grants.push(("agent-files", &ground.agent_files));
         }
         for (key, rules) in grants {
             if let Some(rule) = rules.iter().find(|rule| self.allows(rule, target)) {
                 return self.allow(key, &rule.origin);
             }
+        }
+        // The agent's own places count as they are named: a link planted in them leads nowhere.
+        let own = |rule: &&Sourced<PathRule>| {
+            rule.value.covers(target, rule.value.prefix(&ground.workspace).as_ref(), Case::Exact)
+        };
+        if access == Access::Read
+            && let Some(rule) = ground.agent_files.iter().find(own)
+        {
+            return self.allow("agent-files", &rule.origin);
         }
         if let Some(dir) = &policy.quarantine.dir
             && self.allows(dir, target)
@@ -133,8 +280,14 @@ impl Judge<'_> {
         self.refuse("workspace", &Origin::BuiltIn, &text, instead)
     }
 
+    /// Whether a grant covers a path. One that is written inside the workspace stays there: a
+    /// repository can bring a link under any name.
     fn allows(&self, rule: &Sourced<PathRule>, target: &AbsPath) -> bool {
-        self.covers(&rule.value, target, Case::Exact)
+        let workspace = &self.ground.workspace;
+        let inside = |path: AbsPath| path.is_within(workspace);
+        let stays =
+            !rule.value.prefix(workspace).is_some_and(inside) || target.is_within(workspace);
+        stays && self.covers(&rule.value, target, Case::Exact)
     }
 
     /// Whether a rule covers a path, with the rule's own prefix as written or as it resolves.

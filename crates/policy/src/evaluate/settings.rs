@@ -1,48 +1,81 @@
 //! Changes to the agent's own settings while it runs: none may switch our hook off.
+//!
+//! An agent ignores a file with a value it cannot use, and our hook with it. So a file that holds
+//! our hook may change only where the result is known to be usable.
 
 use std::path::Path;
 
-use model::{Facts, FileText, Origin, Reason, Verdict};
+use model::{Facts, FileText, HookGroup, Origin, Reason, Verdict};
 use serde_json::Value;
 
 use super::allow;
-use crate::Ground;
+use crate::settings::{hooks_off, moves_ground, unproven_shape};
+use crate::{Ground, SettingsGround};
+
+const INSTEAD: &str = "only the user can change it, while no agent runs; `ringwall install` then \
+                       takes it as it is";
 
 pub(super) fn judge(ground: &Ground, path: &Path, facts: &Facts) -> Reason {
-    let hooked = ground.hooked.iter().find(|hooked| hooked.path == path);
-    let value = match facts.text(path) {
-        FileText::Missing if hooked.is_none() => {
-            return allow("settings", "a settings file without our hook was removed");
-        }
-        FileText::Missing => return refuse(path, "it was removed, and our hook with it"),
-        FileText::Unreadable(why) => return refuse(path, &format!("it cannot be read: {why}")),
-        FileText::Text(text) => match serde_json::from_str::<Value>(&text) {
-            Ok(value) => value,
-            Err(error) => return refuse(path, &format!("it is no valid JSON: {error}")),
-        },
-    };
-    let off = ground.off_switches.iter().find(|switch| {
-        value.pointer(switch.pointer).is_some_and(|value| *value != Value::Bool(switch.on))
-    });
-    if let Some(switch) = off {
-        let key = switch.pointer.trim_start_matches('/').replace('/', ".");
-        return refuse(path, &format!("`{key}` would switch hooks off"));
-    }
-    match hooked {
-        Some(hooked) if !value.get("hooks").is_some_and(|hooks| holds(hooks, &hooked.command)) => {
-            refuse(path, "it no longer calls our hook")
-        }
-        _ => allow("settings", "the change leaves our hook in place"),
+    match fault(&ground.settings, path, facts) {
+        Some(why) => refuse(path, &why),
+        None => allow("settings", "the change leaves our hook in place"),
     }
 }
 
-/// Whether a text stands anywhere in a value.
-fn holds(value: &Value, text: &str) -> bool {
-    match value {
-        Value::String(found) => found == text,
-        Value::Array(items) => items.iter().any(|item| holds(item, text)),
-        Value::Object(fields) => fields.values().any(|field| holds(field, text)),
-        _ => false,
+fn fault(ground: &SettingsGround, path: &Path, facts: &Facts) -> Option<String> {
+    // Asked once, where the user's own file is judged.
+    if ground.files.first().is_some_and(|user| user == path) && !any_calls_us(ground, facts) {
+        return Some("no settings file would call our hook any more".into());
+    }
+    let hooked = ground.hooked.iter().find(|hooked| hooked.path == path);
+    let settings = match read(path, facts) {
+        Ok(Some(settings)) => settings,
+        Ok(None) => return hooked.map(|_| "it was removed, and our hook with it".into()),
+        Err(why) => return Some(why),
+    };
+    if let Some(why) = hooks_off(&ground.rules, &settings) {
+        return Some(why);
+    }
+    if hooked.is_some_and(|hooked| !all_stand_in(&hooked.groups, &settings)) {
+        return Some("it no longer calls our hook as installed".into());
+    }
+    let accepted = hooked.map_or(&Value::Null, |hooked| &hooked.accepted);
+    if let Some(name) = moves_ground(&ground.rules, &settings, accepted) {
+        return Some(format!("`env.{name}` would move the ground that our hook stands on"));
+    }
+    let ours = hooked.is_some() || calls_us(ground, &settings);
+    let unproven = ours.then(|| unproven_shape(&ground.rules, &settings, accepted)).flatten();
+    unproven.map(|key| {
+        format!("a wrong value under `{key}` would make the agent ignore the file, and our hook")
+    })
+}
+
+fn any_calls_us(ground: &SettingsGround, facts: &Facts) -> bool {
+    let calls = |file: &Path| {
+        read(file, facts).ok().flatten().is_some_and(|settings| calls_us(ground, &settings))
+    };
+    ground.calls.is_empty() || ground.files.iter().any(|file| calls(file))
+}
+
+fn calls_us(ground: &SettingsGround, settings: &Value) -> bool {
+    ground.calls.iter().any(|groups| all_stand_in(groups, settings))
+}
+
+fn all_stand_in(groups: &[HookGroup], settings: &Value) -> bool {
+    groups.iter().all(|group| group.stands_in(settings))
+}
+
+/// The settings in a file, or `None` where there is no file.
+fn read(path: &Path, facts: &Facts) -> Result<Option<Value>, String> {
+    match facts.text(path) {
+        FileText::Missing => Ok(None),
+        FileText::Unreadable(why) => Err(format!("it cannot be read: {why}")),
+        FileText::Text(text) => {
+            // Agents skip a byte order mark.
+            let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+            let settings = serde_json::from_str(text);
+            settings.map(Some).map_err(|error| format!("it is no valid JSON: {error}"))
+        }
     }
 }
 
@@ -52,6 +85,6 @@ fn refuse(path: &Path, why: &str) -> Reason {
         rule: "settings".into(),
         origin: Origin::BuiltIn,
         text: format!("the change to {} is refused: {why}", path.display()),
-        instead: Some("only the user can change it, while no agent runs".into()),
+        instead: Some(INSTEAD.into()),
     }
 }

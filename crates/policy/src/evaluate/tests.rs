@@ -1,10 +1,14 @@
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Access, FileText, Level, OffSwitch, PathRef, Query, Sourced, Unresolvable};
+use model::{
+    AbsPath, Access, FileText, HookGroup, Level, OffSwitch, PathRef, Query, SettingsRules, Shape,
+    Sourced, Unresolvable,
+};
 use proptest::prelude::*;
+use serde_json::json;
 
 use super::*;
-use crate::{HookedSettings, PathRule, needs};
+use crate::{HookedSettings, PathRule, SettingsGround, needs};
 
 fn abs(path: &str) -> AbsPath {
     AbsPath::lexical(Path::new(path)).unwrap()
@@ -14,15 +18,12 @@ fn ground() -> Ground {
     Ground {
         workspace: abs("/p"),
         home: abs("/home/u"),
+        closed: vec![],
         unfit: None,
         agent_files: vec![rule("/home/u/.claude/tool-results")],
         own_files: vec![abs("/home/u/.config/ringwall")],
         grant_file: "/p/ringwall.toml".into(),
-        hooked: vec![HookedSettings {
-            path: "/p/.claude/settings.json".into(),
-            command: "/bin/ringwall".into(),
-        }],
-        off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+        settings: SettingsGround::default(),
     }
 }
 
@@ -31,8 +32,12 @@ fn rule(text: &str) -> Sourced<PathRule> {
     Sourced { value, origin: Origin::File { path: "/p/ringwall.toml".into(), line: 3 } }
 }
 
+fn scene() -> Scene {
+    Scene { cwd: "/p".into(), home: abs("/home/u"), top: None, quarantine: None }
+}
+
 fn on(access: Access, path: &str) -> Action {
-    Action::Path { access, path: PathRef { given: path.into(), at: path.into() } }
+    Action::Path { access, path: PathRef { given: path.into(), at: path.into() }, by: None }
 }
 
 /// Answers as a file system would that has only these links.
@@ -58,7 +63,7 @@ fn answer(queries: &[Query], links: &[(&str, &str)]) -> Facts {
 fn decide(policy: &Policy, access: Access, path: &str, links: &[(&str, &str)]) -> Decision {
     let actions = [on(access, path)];
     let facts = answer(&needs(policy, &ground(), &actions), links);
-    evaluate(policy, &ground(), &actions, &facts)
+    evaluate(policy, &ground(), &scene(), &actions, &facts)
 }
 
 fn verdict(policy: &Policy, access: Access, path: &str) -> Verdict {
@@ -140,6 +145,59 @@ fn a_read_grant_is_no_write_grant_and_a_write_grant_is_both() {
 }
 
 #[test]
+fn a_grant_inside_the_workspace_does_not_follow_a_link_out_of_it() {
+    let mut policy = Policy::built_in();
+    policy.level.value = Level::Readonly;
+    policy.filesystem.allow_write =
+        vec![Sourced::built_in(PathRule::in_workspace("TODO.md")), rule("out")];
+    assert_eq!(verdict(&policy, Access::Write, "/p/TODO.md"), Verdict::Allow);
+    for (link, target) in [("/p/TODO.md", "/"), ("/p/out", "/etc")] {
+        let links = [(link, target)];
+        assert_eq!(
+            decide(&policy, Access::Write, "/etc/cron.d/x", &links).verdict(),
+            Verdict::Deny
+        );
+        assert_eq!(decide(&policy, Access::Write, link, &links).verdict(), Verdict::Deny);
+    }
+}
+
+#[test]
+fn the_agents_own_places_do_not_follow_a_planted_link() {
+    let policy = Policy::built_in();
+    let links = [("/home/u/.claude/tool-results", "/home/u")];
+    let planted = decide(&policy, Access::Read, "/home/u/.claude/tool-results/secret", &links);
+    assert_eq!(planted.verdict(), Verdict::Deny);
+    assert_eq!(decide(&policy, Access::Read, "/home/u/secret", &links).verdict(), Verdict::Deny);
+}
+
+#[test]
+fn a_denied_host_is_denied_in_every_spelling() {
+    let mut policy = Policy::built_in();
+    let value = model::DomainRule::parse("tracker.example.org").unwrap();
+    policy.network.denied_domains = vec![Sourced::built_in(value)];
+    let judged = |target: &str| {
+        let action = Action::Connect { target: target.into() };
+        evaluate(&policy, &ground(), &scene(), &[action], &Facts::default()).verdict()
+    };
+    for target in [
+        "https://tracker.example.org/x",
+        "http:tracker.example.org",
+        "http:///tracker.example.org",
+        "http:/\\/tracker.example.org/x",
+        "https://tracker%2eexample.org",
+        "https://tracker。example.org",
+        "https://TRACKER.example.org.:443/",
+        "https://a@tracker.example.org",
+        "htt\tp://tracker.example.org",
+        "https://ｔracker.example.org",
+        "",
+    ] {
+        assert_eq!(judged(target), Verdict::Deny, "{target:?}");
+    }
+    assert_eq!(judged("https://docs.example.org/tracker.example.org"), Verdict::Allow);
+}
+
+#[test]
 fn protected_names_hold_over_every_grant_and_level() {
     let mut policy = Policy::built_in();
     policy.level.value = Level::Full;
@@ -174,8 +232,13 @@ fn a_refusal_names_the_path_the_rule_and_the_way_out() {
 
 #[test]
 fn an_unasked_fact_is_a_refusal() {
-    let decision =
-        evaluate(&Policy::built_in(), &ground(), &[on(Access::Read, "/p/a")], &Facts::default());
+    let decision = evaluate(
+        &Policy::built_in(),
+        &ground(),
+        &scene(),
+        &[on(Access::Read, "/p/a")],
+        &Facts::default(),
+    );
     assert_eq!(decision.verdict(), Verdict::Deny);
 }
 
@@ -190,7 +253,7 @@ fn the_sandbox_switch_and_interactive_tools_are_refused_at_every_level() {
             Action::Invalid { field: "f".into(), problem: "p".into() },
         ] {
             let actions = [Action::Run { command: "ls".into() }, action];
-            let decision = evaluate(&policy, &ground(), &actions, &Facts::default());
+            let decision = evaluate(&policy, &ground(), &scene(), &actions, &Facts::default());
             assert_eq!(decision.verdict(), Verdict::Deny, "{level}");
         }
     }
@@ -198,27 +261,107 @@ fn the_sandbox_switch_and_interactive_tools_are_refused_at_every_level() {
 
 #[test]
 fn settings_may_change_but_not_switch_our_hook_off() {
-    let path = PathBuf::from("/p/.claude/settings.json");
-    let judged = |path: &Path, text: FileText| {
+    let user = PathBuf::from("/home/u/.claude/settings.json");
+    let local = PathBuf::from("/p/.claude/settings.local.json");
+    let entry = json!({"type": "command", "command": "/bin/rw", "args": ["hook", "claude"]});
+    let groups = vec![
+        HookGroup { event: "PreToolUse".into(), group: json!({"matcher": "*", "hooks": [entry]}) },
+        HookGroup { event: "ConfigChange".into(), group: json!({"hooks": [entry]}) },
+    ];
+    let settings = json!({
+        "hooks": {"PreToolUse": [groups[0].group], "ConfigChange": [groups[1].group]},
+        "sandbox": {"network": {}}, "env": {"PATH": "/mine"},
+    });
+    let installed = settings.to_string();
+    let accepted = settings;
+    let hooked = HookedSettings { path: user.clone(), groups: groups.clone(), accepted };
+    let rules = SettingsRules {
+        off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+        off_variables: &["BARE"],
+        ground_variables: &[],
+        shapes: &[("model", Shape::Text), ("env", Shape::Variables), ("hooks", Shape::Hooks)],
+    };
+    let files = vec![user.clone(), local.clone()];
+    let mut ground = ground();
+    ground.settings = SettingsGround { rules, files, hooked: vec![hooked], calls: vec![groups] };
+    let judged = |ground: &Ground, user_text: FileText, local_text: FileText| {
         let mut facts = Facts::default();
-        facts.set_text(path.to_path_buf(), text);
-        let action = Action::ChangeSettings { path: path.to_path_buf() };
-        evaluate(&Policy::built_in(), &ground(), &[action], &facts).verdict()
+        facts.set_text(user.clone(), user_text);
+        facts.set_text(local.clone(), local_text);
+        let actions = [&user, &local].map(|path| Action::ChangeSettings { path: path.clone() });
+        evaluate(&Policy::built_in(), ground, &scene(), &actions, &facts).verdict()
     };
     let text = |text: &str| FileText::Text(text.into());
-    let hooked = r#"{"hooks":{"PreToolUse":[{"hooks":[{"command":"/bin/ringwall"}]}]}}"#;
-    assert_eq!(judged(&path, text(hooked)), Verdict::Allow);
-    assert_eq!(judged(&path, text("{}")), Verdict::Deny);
-    assert_eq!(judged(&path, text(r#"{"x":"/bin/ringwall"}"#)), Verdict::Deny);
-    assert_eq!(judged(&path, text("{")), Verdict::Deny);
-    assert_eq!(judged(&path, FileText::Missing), Verdict::Deny);
-    let other = PathBuf::from("/p/.claude/settings.local.json");
-    assert_eq!(judged(&other, text("{}")), Verdict::Allow);
-    assert_eq!(judged(&other, text(r#"{"disableAllHooks":false}"#)), Verdict::Allow);
-    assert_eq!(judged(&other, text(r#"{"disableAllHooks":true}"#)), Verdict::Deny);
-    assert_eq!(judged(&other, text(r#"{"disableAllHooks":"yes"}"#)), Verdict::Deny);
-    assert_eq!(judged(&other, FileText::Missing), Verdict::Allow);
-    assert_eq!(judged(&other, FileText::Unreadable("x".into())), Verdict::Deny);
+    let changed = |from: &str, to: &str| {
+        assert!(installed.contains(from), "{from} in {installed}");
+        judged(&ground, text(&installed.replacen(from, to, 1)), FileText::Missing)
+    };
+
+    // The user's file, in which we are installed.
+    assert_eq!(judged(&ground, text(&installed), FileText::Missing), Verdict::Allow);
+    assert_eq!(
+        judged(&ground, text(&format!("\u{feff}{installed}")), FileText::Missing),
+        Verdict::Allow
+    );
+    assert_eq!(changed("{\"hooks\"", "{\"model\":\"x\",\"hooks\""), Verdict::Allow);
+    for (from, to) in [
+        ("{\"hooks\"", "{\"model\":5,\"hooks\""),
+        ("{\"hooks\"", "{\"unheard\":5,\"hooks\""),
+        ("{\"hooks\"", "{\"disableAllHooks\":true,\"hooks\""),
+        ("\"network\":{}", "\"network\":5"),
+        ("\"matcher\":\"*\"", "\"matcher\":\"Nope\""),
+        ("\"hook\",\"claude\"", "\"--version\""),
+        ("\"PreToolUse\"", "\"PostToolUse\""),
+        ("\"ConfigChange\"", "\"Stop\""),
+        ("\"/bin/rw\"", "\"/bin/rw\",\"async\":true"),
+        ("\"/mine\"", "\"/other\""),
+        ("\"PATH\"", "\"HOME\""),
+        ("{\"hooks\"", "// {\"hooks\""),
+    ] {
+        assert_eq!(changed(from, to), Verdict::Deny, "{to}");
+    }
+    for gone in
+        [text("{}"), text("{"), text("[]"), FileText::Missing, FileText::Unreadable("x".into())]
+    {
+        assert_eq!(judged(&ground, gone.clone(), FileText::Missing), Verdict::Deny, "{gone:?}");
+    }
+
+    // Another file, which never held our hook.
+    for (other, expected) in [
+        ("{}", Verdict::Allow),
+        (r#"{"unheard": 5}"#, Verdict::Allow),
+        (r#"{"disableAllHooks": false}"#, Verdict::Allow),
+        (r#"{"disableAllHooks": true}"#, Verdict::Deny),
+        (r#"{"disableAllHooks": "yes"}"#, Verdict::Deny),
+        (r#"{"env": {"BARE": "1"}}"#, Verdict::Deny),
+        (r#"{"env": {"CONTENT_FILTER_SANDBOX_DIR": "/"}}"#, Verdict::Deny),
+        (r#"{"env": {"PATH": "/mine"}}"#, Verdict::Deny),
+        ("{", Verdict::Deny),
+    ] {
+        assert_eq!(judged(&ground, text(&installed), text(other)), expected, "{other}");
+    }
+
+    // Nothing is known about installs: the file that calls us must go on calling us.
+    let mut forgotten = ground.clone();
+    forgotten.settings.hooked.clear();
+    let known = installed
+        .replace("\"sandbox\":{\"network\":{}},\"env\":{\"PATH\":\"/mine\"}", "\"model\":\"x\"");
+    assert_eq!(judged(&forgotten, text(&known), FileText::Missing), Verdict::Allow);
+    assert_eq!(judged(&forgotten, text("{}"), text(&known)), Verdict::Allow);
+    for gone in [
+        text("{}"),
+        FileText::Missing,
+        text(&known.replace("\"x\"", "5")),
+        text(&known.replace("\"*\"", "\"Nope\"")),
+        text(&known.replace("/bin/rw", "/bin/true")),
+    ] {
+        assert_eq!(judged(&forgotten, gone.clone(), FileText::Missing), Verdict::Deny, "{gone:?}");
+    }
+    // A list that names another file does not help either.
+    let mut misled = ground.clone();
+    misled.settings.hooked[0].path = local.clone();
+    misled.settings.hooked[0].groups.clear();
+    assert_eq!(judged(&misled, text("{}"), text("{}")), Verdict::Deny);
 }
 
 proptest! {

@@ -29,7 +29,8 @@ const LEAVE: &[&str] = &[
     "withescalatedpermissions",
 ];
 
-/// Field names that hold the sandbox's own setting, and the values that switch it off.
+/// Field names that hold the sandbox's own setting, and the values that switch it off. Only with a
+/// tool that runs commands: elsewhere `sandbox: false` chooses a payment provider's live account.
 const SETTING: &[&str] =
     &["sandbox", "sandboxed", "sandboxenabled", "sandboxmode", "sandboxpermissions", "usesandbox"];
 const OFF: &[&str] = &[
@@ -48,30 +49,39 @@ const OFF: &[&str] = &[
     "withescalatedpermissions",
 ];
 
+/// What kind of tool the input is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asker {
+    /// One that runs commands.
+    Shell,
+    /// Any other.
+    Other,
+}
+
 /// The fields of this input that ask to leave the sandbox, at any depth.
-pub(super) fn leave_sandbox(input: &Map<String, Value>) -> Vec<Action> {
+pub(super) fn leave_sandbox(input: &Map<String, Value>, asker: Asker) -> Vec<Action> {
     let mut found = Vec::new();
-    visit(input, &mut found);
+    visit(input, asker, &mut found);
     found
 }
 
-fn visit(object: &Map<String, Value>, found: &mut Vec<Action>) {
+fn visit(object: &Map<String, Value>, asker: Asker, found: &mut Vec<Action>) {
     for (key, value) in object {
         let name = squash(key);
         let away = name.contains("sandbox") && AWAY.iter().any(|word| name.contains(word));
-        let leaves = ((away || LEAVE.contains(&name.as_str())) && is_truthy(value))
-            || (SETTING.contains(&name.as_str()) && switches_off(value));
-        if leaves {
+        let leaves = (away || LEAVE.contains(&name.as_str())) && is_truthy(value);
+        let setting = asker == Asker::Shell && SETTING.contains(&name.as_str());
+        if leaves || (setting && switches_off(value)) {
             found.push(Action::LeaveSandbox { field: key.clone() });
         }
-        visit_value(value, found);
+        visit_value(value, asker, found);
     }
 }
 
-fn visit_value(value: &Value, found: &mut Vec<Action>) {
+fn visit_value(value: &Value, asker: Asker, found: &mut Vec<Action>) {
     match value {
-        Value::Object(inner) => visit(inner, found),
-        Value::Array(items) => items.iter().for_each(|item| visit_value(item, found)),
+        Value::Object(inner) => visit(inner, asker, found),
+        Value::Array(items) => items.iter().for_each(|item| visit_value(item, asker, found)),
         _ => {}
     }
 }
@@ -107,7 +117,11 @@ mod tests {
     use super::*;
 
     fn leaves(input: &Value) -> bool {
-        !leave_sandbox(input.as_object().unwrap()).is_empty()
+        asks(input, Asker::Shell)
+    }
+
+    fn asks(input: &Value, asker: Asker) -> bool {
+        !leave_sandbox(input.as_object().unwrap(), asker).is_empty()
     }
 
     #[test]
@@ -151,6 +165,17 @@ mod tests {
             json!({"command": "echo dangerouslyDisableSandbox"}),
         ] {
             assert!(!leaves(&input), "{input}");
+        }
+    }
+
+    #[test]
+    fn a_setting_called_sandbox_counts_only_where_commands_run() {
+        for input in [json!({"sandbox": false}), json!({"options": {"sandbox_mode": "off"}})] {
+            assert!(asks(&input, Asker::Shell), "{input}");
+            assert!(!asks(&input, Asker::Other), "{input}");
+        }
+        for input in [json!({"bypassSandbox": true}), json!({"with_escalated_permissions": 1})] {
+            assert!(asks(&input, Asker::Other), "{input}");
         }
     }
 }

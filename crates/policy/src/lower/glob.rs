@@ -2,8 +2,8 @@
 
 use model::{Access, Action, PathRef};
 
-use super::Scene;
 use crate::pattern::is_wildcard;
+use crate::shell::Scene;
 
 /// More alternatives than any honest pattern has.
 const MOST_ALTERNATIVES: usize = 256;
@@ -21,6 +21,9 @@ pub(super) fn lower_glob(
     if pattern.starts_with('!') && !pattern.starts_with("!(") {
         // An exclusion reads nothing.
         return Vec::new();
+    }
+    if super::has_blank_ends(pattern) {
+        return invalid("begins or ends with a blank");
     }
     let Some(alternatives) = expand_braces(pattern) else {
         return invalid("has more alternatives than can be judged");
@@ -46,7 +49,10 @@ pub(super) fn lower_glob(
 
 fn read(given: &str, start: &str, field: &str, scene: &Scene) -> Action {
     match model::absolute(start, &scene.cwd, &scene.home) {
-        Ok(at) => Action::Path { access: Access::Read, path: PathRef { given: given.into(), at } },
+        Ok(at) => {
+            let path = PathRef { given: given.into(), at };
+            Action::Path { access: Access::Read, path, by: None }
+        }
         Err(error) => Action::Invalid { field: field.into(), problem: error.to_string() },
     }
 }
@@ -118,8 +124,12 @@ mod tests {
     use super::*;
 
     fn starts(pattern: &str, base: Option<&str>) -> Vec<String> {
-        let scene =
-            Scene { cwd: "/w".into(), home: AbsPath::lexical(Path::new("/home/u")).unwrap() };
+        let scene = Scene {
+            cwd: "/w".into(),
+            home: AbsPath::lexical(Path::new("/home/u")).unwrap(),
+            top: None,
+            quarantine: None,
+        };
         let mut starts: Vec<_> = lower_glob(pattern, "pattern", base, &scene)
             .into_iter()
             .map(|action| match action {

@@ -7,19 +7,10 @@ mod fields;
 mod flags;
 mod glob;
 
-use std::path::PathBuf;
-
-use model::{AbsPath, Access, Action, Effect, PathRef, Presence, Tool, ToolCall};
+use model::{Access, Action, Effect, PathRef, Presence, Tool, ToolCall};
 use serde_json::Value;
 
-/// What a call's relative names are relative to.
-#[derive(Debug, Clone)]
-pub struct Scene {
-    /// The agent's current directory.
-    pub cwd: PathBuf,
-    /// The user's home.
-    pub home: AbsPath,
-}
+use crate::shell::{Scene, lower_command};
 
 /// Every effect of the call.
 pub fn lower(table: &[Tool], call: &ToolCall, scene: &Scene) -> Vec<Action> {
@@ -30,7 +21,8 @@ pub fn lower(table: &[Tool], call: &ToolCall, scene: &Scene) -> Vec<Action> {
     };
     let runs_commands = actions.iter().any(|action| matches!(action, Action::Run { .. }));
     if known.is_none() || runs_commands {
-        actions.extend(flags::leave_sandbox(&call.input));
+        let asker = if runs_commands { flags::Asker::Shell } else { flags::Asker::Other };
+        actions.extend(flags::leave_sandbox(&call.input, asker));
     }
     if actions.is_empty() {
         actions.push(Action::NoEffect { tool: call.tool.clone() });
@@ -55,8 +47,12 @@ fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
             Ok(None) => Vec::new(),
             Err(invalid) => vec![invalid],
         },
+        // An empty text runs nothing.
+        Effect::Command { field, .. } if call.input.get(field).is_some_and(|text| text == "") => {
+            Vec::new()
+        }
         Effect::Command { field, presence } => match text(call, field, presence) {
-            Ok(Some(command)) => vec![Action::Run { command: command.into() }],
+            Ok(Some(command)) => run(command, scene),
             Ok(None) => Vec::new(),
             Err(invalid) => vec![invalid],
         },
@@ -66,6 +62,13 @@ fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
             Err(invalid) => vec![invalid],
         },
     }
+}
+
+/// A shell text: the text itself, and everything it would do.
+fn run(command: &str, scene: &Scene) -> Vec<Action> {
+    let mut actions = vec![Action::Run { command: command.into() }];
+    actions.extend(lower_command(command, scene));
+    actions
 }
 
 /// The field's text. `null` counts as absent; an empty or wrongly typed value is invalid.
@@ -85,11 +88,22 @@ fn text<'call>(
 }
 
 /// The action on a path given as text.
+///
+/// Some tools trim their paths and some do not, so a path with blanks around it has two meanings.
 fn path(access: Access, given: &str, field: &str, scene: &Scene) -> Action {
+    if has_blank_ends(given) {
+        let problem = "it begins or ends with a blank".into();
+        return Action::Invalid { field: field.into(), problem };
+    }
     match model::absolute(given, &scene.cwd, &scene.home) {
-        Ok(at) => Action::Path { access, path: PathRef { given: given.into(), at } },
+        Ok(at) => Action::Path { access, path: PathRef { given: given.into(), at }, by: None },
         Err(error) => Action::Invalid { field: field.into(), problem: error.to_string() },
     }
+}
+
+fn has_blank_ends(text: &str) -> bool {
+    let blank = |c: char| c.is_whitespace() || c == '\u{feff}';
+    text.starts_with(blank) || text.ends_with(blank)
 }
 
 #[cfg(test)]
