@@ -23,10 +23,10 @@ type List<T> = Vec<Spanned<T>>;
 #[schemars(title = "ringwall.toml")]
 pub(crate) struct File {
     /// The version of this format.
-    #[schemars(with = "Option<u32>", range(min = 1, max = 1))]
+    #[schemars(with = "u32", range(min = 1, max = 1))]
     pub(crate) version: At<u32>,
     /// How much ground the agent gets.
-    #[schemars(with = "Option<Level>")]
+    #[schemars(with = "Level")]
     pub(crate) level: At<Level>,
     /// Named stages of work, each with a level and a few extra writable files.
     pub(crate) phases: BTreeMap<String, PhaseTable>,
@@ -67,7 +67,7 @@ pub(crate) struct File {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PhaseTable {
     /// The level of this stage.
-    #[schemars(with = "Option<Level>")]
+    #[schemars(with = "Level")]
     pub(crate) level: At<Level>,
     /// Files that may be written in this stage whatever its level.
     #[schemars(with = "Vec<String>")]
@@ -128,10 +128,10 @@ pub(crate) struct EnvironmentTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct QuarantineTable {
     /// The directory. Without one, downloads are not redirected.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "String")]
     pub(crate) dir: At<String>,
     /// `redirect` corrects the call; `block` only refuses it.
-    #[schemars(with = "Option<QuarantineMode>")]
+    #[schemars(with = "QuarantineMode")]
     pub(crate) mode: At<QuarantineMode>,
 }
 
@@ -140,10 +140,10 @@ pub(crate) struct QuarantineTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GuardTable {
     /// What an opaque part of a command gets.
-    #[schemars(with = "Option<Verdict>")]
+    #[schemars(with = "Verdict")]
     pub(crate) on_unknown: At<Verdict>,
     /// What a call gets when judging it fails.
-    #[schemars(with = "Option<OnError>")]
+    #[schemars(with = "OnError")]
     pub(crate) on_error: At<OnError>,
 }
 
@@ -152,7 +152,7 @@ pub(crate) struct GuardTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ViolationTable {
     /// `stop` kills the process tree before the call returns; `deny` only refuses.
-    #[schemars(with = "Option<ViolationAction>")]
+    #[schemars(with = "ViolationAction")]
     pub(crate) action: At<ViolationAction>,
 }
 
@@ -161,10 +161,10 @@ pub(crate) struct ViolationTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct LimitsTable {
     /// Memory of the whole process tree, such as `8GiB`.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "String")]
     pub(crate) memory: At<String>,
     /// Processes and threads of the whole tree.
-    #[schemars(with = "Option<u32>")]
+    #[schemars(with = "u32")]
     pub(crate) processes: At<u32>,
 }
 
@@ -173,7 +173,7 @@ pub(crate) struct LimitsTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct AuditTable {
     /// `warn` says so on every decision; `deny` refuses the call.
-    #[schemars(with = "Option<OnAuditFailure>")]
+    #[schemars(with = "OnAuditFailure")]
     pub(crate) on_failure: At<OnAuditFailure>,
 }
 
@@ -182,7 +182,7 @@ pub(crate) struct AuditTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct GitTable {
     /// Exports `GIT_DIR` and `GIT_WORK_TREE` for a linked worktree.
-    #[schemars(with = "Option<bool>")]
+    #[schemars(with = "bool")]
     pub(crate) pin_env: At<bool>,
 }
 
@@ -191,6 +191,6 @@ pub(crate) struct GitTable {
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct ConfinementTable {
     /// A run on less than this is refused.
-    #[schemars(with = "Option<Enforcement>")]
+    #[schemars(with = "Enforcement")]
     pub(crate) minimum: At<Enforcement>,
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use facts::Places;
+use facts::{Places, Resolver};
 use model::{FileText, Origin};
 use sha2::{Digest, Sha256};
 
@@ -10,9 +10,7 @@ use crate::Trust;
 use crate::diagnose::diagnose;
 use crate::file::File;
 use crate::load::Problem;
-
-/// The project's own configuration file, in the workspace.
-pub const PROJECT_FILE: &str = "ringwall.toml";
+use crate::project::{Project, is_brought, read_project_file};
 
 /// A file named by the user.
 #[derive(Debug, Clone)]
@@ -28,8 +26,18 @@ pub(crate) struct Layer {
     pub(crate) path: PathBuf,
     pub(crate) text: String,
     pub(crate) file: File,
-    /// Whether what it widens counts.
-    pub(crate) trusted: bool,
+    pub(crate) standing: Standing,
+}
+
+/// What a file's word is worth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Everything in it counts.
+    Trusted,
+    /// What it widens is ignored, and named.
+    Untrusted,
+    /// It belongs to a checkout around this one: it narrows, and trusting it would not help.
+    Around,
 }
 
 impl Layer {
@@ -42,53 +50,64 @@ impl Layer {
         self.path.parent().unwrap_or(Path::new("/"))
     }
 
-    pub(crate) fn parse(path: &Path, text: String, trusted: bool) -> Result<Self, Vec<Problem>> {
+    pub(crate) fn parse(
+        path: &Path,
+        text: String,
+        standing: Standing,
+    ) -> Result<Self, Vec<Problem>> {
         let file = toml::from_str(&text).map_err(|error| diagnose(path, &text, &error))?;
-        Ok(Self { path: path.to_path_buf(), text, file, trusted })
+        Ok(Self { path: path.to_path_buf(), text, file, standing })
     }
 }
 
 /// Reads every file that is there. A file that cannot be read is a problem, never an empty one.
+/// `but` is left out.
 pub(crate) fn read_layers(
     places: &Places,
-    workspace: &Path,
+    project: &Project,
     explicit: Option<&Explicit>,
+    but: Option<&Path>,
 ) -> Result<Vec<Layer>, Vec<Problem>> {
+    let mut stack = Stack { layers: Vec::new(), problems: Vec::new() };
+    // A store of trust that came with the project would trust the project.
     let trust = Trust::at(&places.state_dir);
-    let project = workspace.join(PROJECT_FILE);
-    let mut layers = Vec::new();
-    let mut problems = Vec::new();
-    let mut read = |path: &Path, need: Need, always_trusted: bool| {
-        let text = match (facts::read_small(path), need) {
-            (FileText::Text(text), _) => text,
-            (FileText::Missing, Need::Optional) => return,
-            (FileText::Missing, Need::Required) => {
-                let hint = Some("name an existing file, or leave the setting out".into());
-                return problems.push(Problem::new(path, 0, "there is no such file".into(), hint));
-            }
-            (FileText::Unreadable(why), _) => {
-                return problems.push(Problem::new(path, 0, why, None));
-            }
-        };
-        let trusted = always_trusted || trust.holds(path, &text);
-        match Layer::parse(path, text, trusted) {
-            Ok(layer) => layers.push(layer),
-            Err(found) => problems.extend(found),
-        }
+    let trust = Some(trust).filter(|_| !is_brought(project, places, &places.state_dir));
+    let earned = |path: &Path, text: &str| match &trust {
+        Some(trust) if trust.holds(path, text) => Standing::Trusted,
+        _ => Standing::Untrusted,
     };
-    read(&places.system_config, Need::Optional, true);
-    read(&places.user_config(), Need::Optional, true);
-    read(&project, Need::Optional, false);
+    stack.read(&places.system_config, Need::Optional, |_| Standing::Trusted);
+    let user = places.user_config();
+    let brought = is_brought(project, places, &places.config_dir);
+    stack.read(&user, Need::Optional, |text| {
+        if brought { earned(&user, text) } else { Standing::Trusted }
+    });
+    for path in project.files_around() {
+        stack.project(&path, |_| Standing::Around);
+    }
+    for path in project.files().iter().filter(|path| Some(path.as_path()) != but) {
+        stack.project(path, |text| earned(path, text));
+    }
     match explicit {
-        Some(Explicit::Flag(path)) => read(path, Need::Required, true),
-        // A project can bring settings that set variables, so a file that the variable names
-        // inside the workspace is trusted no more than the project's own.
-        Some(Explicit::Environment(path)) => {
-            read(path, Need::Required, !path.starts_with(workspace));
-        }
+        Some(Explicit::Flag(path)) => stack.read(path, Need::Required, |_| Standing::Trusted),
+        Some(Explicit::Environment(path)) => match Resolver::default().resolve(path) {
+            // The real file is read and named: a link could name another one by then.
+            Ok(real) => {
+                let through_proc = real.as_path().starts_with("/proc");
+                let brought = project.could_bring(path);
+                stack.read(real.as_path(), Need::Required, |text| match brought {
+                    true if through_proc => Standing::Untrusted,
+                    true => earned(real.as_path(), text),
+                    false => Standing::Trusted,
+                });
+            }
+            Err(error) => {
+                stack.problems.push(Problem::new(path, 0, error.to_string(), None));
+            }
+        },
         None => {}
     }
-    if problems.is_empty() { Ok(layers) } else { Err(problems) }
+    if stack.problems.is_empty() { Ok(stack.layers) } else { Err(stack.problems) }
 }
 
 #[derive(Clone, Copy)]
@@ -97,12 +116,50 @@ enum Need {
     Optional,
 }
 
+/// The layers so far, and what is wrong with them.
+struct Stack {
+    layers: Vec<Layer>,
+    problems: Vec<Problem>,
+}
+
+impl Stack {
+    fn read(&mut self, path: &Path, need: Need, standing: impl FnOnce(&str) -> Standing) {
+        match (facts::read_small(path), need) {
+            (FileText::Text(text), _) => self.add(path, text, standing),
+            (FileText::Missing, Need::Optional) => {}
+            (FileText::Missing, Need::Required) => {
+                let hint = Some("name an existing file, or leave the setting out".into());
+                self.problems.push(Problem::new(path, 0, "there is no such file".into(), hint));
+            }
+            (FileText::Unreadable(why), _) => {
+                self.problems.push(Problem::new(path, 0, why, None));
+            }
+        }
+    }
+
+    fn project(&mut self, path: &Path, standing: impl FnOnce(&str) -> Standing) {
+        match read_project_file(path) {
+            Ok(Some(text)) => self.add(path, text, standing),
+            Ok(None) => {}
+            Err(problem) => self.problems.push(problem),
+        }
+    }
+
+    fn add(&mut self, path: &Path, text: String, standing: impl FnOnce(&str) -> Standing) {
+        let standing = standing(&text);
+        match Layer::parse(path, text, standing) {
+            Ok(layer) => self.layers.push(layer),
+            Err(found) => self.problems.extend(found),
+        }
+    }
+}
+
 /// A short fingerprint of everything that was read.
 pub(crate) fn fingerprint(layers: &[Layer]) -> String {
     let mut hash = Sha256::new();
     for layer in layers {
         hash.update(layer.path.as_os_str().as_encoded_bytes());
-        hash.update([0, u8::from(layer.trusted)]);
+        hash.update([0, layer.standing as u8]);
         hash.update(layer.text.as_bytes());
         hash.update([0]);
     }

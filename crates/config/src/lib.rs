@@ -1,8 +1,9 @@
 //! Layered `ringwall.toml` files become a [`policy::Policy`], every value with its origin.
 //!
-//! System, then user, then project, then `--config` or `RINGWALL_CONFIG`, then flags. Lists are
-//! extended, single values are replaced. A project file can narrow freely; what it widens counts
-//! only once the user has trusted its content, because a cloned repository can bring one.
+//! System, then user, then project from the git root down, then `--config` or `RINGWALL_CONFIG`,
+//! then flags. Lists are extended, single values are replaced. A project file can narrow freely;
+//! what it widens counts only once the user has trusted its content, because a cloned repository
+//! can bring one. The same holds for whatever a variable names where a repository could have put it.
 
 mod check;
 mod diagnose;
@@ -11,6 +12,8 @@ mod grant;
 mod layer;
 mod load;
 mod merge;
+mod project;
+mod quarantine;
 mod schema;
 mod trust;
 
@@ -19,10 +22,11 @@ mod tests;
 
 pub use check::check;
 pub use grant::{Grant, GrantError, Granted, grant};
-pub use layer::{Explicit, PROJECT_FILE};
+pub use layer::Explicit;
 pub use load::{
     Aliases, LoadError, Loaded, Problem, Request, Selection, Warning, load, load_text, widening_of,
 };
 pub use merge::Widening;
+pub use project::{PROJECT_FILE, Project, read_project_file};
 pub use schema::schema;
 pub use trust::{Trust, TrustError};

@@ -4,19 +4,22 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use facts::Places;
-use model::{Level, Origin};
+use model::{AbsPath, Level, Origin};
 use policy::Policy;
 
-use crate::layer::{self, Explicit, Layer};
+use crate::layer::{self, Explicit, Layer, Standing};
 use crate::merge::{Merge, Widening};
+use crate::project::Project;
 
 /// What to load.
 #[derive(Debug)]
 pub struct Request<'a> {
     /// Where files are.
     pub places: &'a Places,
-    /// The directory whose project file counts.
-    pub workspace: &'a Path,
+    /// The directory the agent works in, free of links.
+    pub workspace: &'a AbsPath,
+    /// The project whose files count.
+    pub project: &'a Project,
     /// A file the user named.
     pub explicit: Option<Explicit>,
     /// Variables of the older system.
@@ -68,10 +71,18 @@ pub struct Loaded {
     pub files: Vec<PathBuf>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
-    /// What an untrusted file would widen, and does not.
+    /// What would widen, and does not: lines of untrusted files, variables that point to no fit
+    /// place.
     pub ignored: Vec<Widening>,
     /// A short fingerprint of the files.
     pub fingerprint: String,
+}
+
+impl Loaded {
+    /// The ignored lines that count once the user has trusted their file.
+    pub fn untrusted(&self) -> impl Iterator<Item = &Widening> {
+        self.ignored.iter().filter(|widening| widening.origin.file().is_some())
+    }
 }
 
 /// Something the user should know about a file.
@@ -130,20 +141,20 @@ impl fmt::Display for Problem {
 
 /// Reads and merges every layer.
 pub fn load(request: &Request<'_>) -> Result<Loaded, LoadError> {
-    layer::read_layers(request.places, request.workspace, request.explicit.as_ref())
+    layer::read_layers(request.places, request.project, request.explicit.as_ref(), None)
         .and_then(|layers| merge(request, &layers))
         .map_err(|problems| LoadError { problems })
 }
 
 /// The same with one text in place of all files.
 pub fn load_text(request: &Request<'_>, path: &Path, text: &str) -> Result<Loaded, LoadError> {
-    Layer::parse(path, text.to_owned(), true)
+    Layer::parse(path, text.to_owned(), Standing::Trusted)
         .and_then(|layer| merge(request, &[layer]))
         .map_err(|problems| LoadError { problems })
 }
 
 fn merge(request: &Request<'_>, layers: &[Layer]) -> Result<Loaded, Vec<Problem>> {
-    let mut merge = Merge::new(&request.places.home);
+    let mut merge = Merge::new(request.places);
     merge.aliases(&request.aliases, request.workspace);
     for layer in layers {
         merge.layer(layer);
@@ -162,11 +173,14 @@ fn merge(request: &Request<'_>, layers: &[Layer]) -> Result<Loaded, Vec<Problem>
 /// What a file's text would widen if it were not trusted, over everything that stands below it.
 pub fn widening_of(places: &Places, path: &Path, text: &str) -> Result<Vec<Widening>, LoadError> {
     let failed = |problems| LoadError { problems };
-    let mut merge = Merge::new(&places.home);
-    let nowhere = Path::new("/nonexistent");
-    for layer in layer::read_layers(places, nowhere, None).map_err(failed)? {
+    let mut merge = Merge::new(places);
+    let project = Project::around(path.parent().unwrap_or(path), &places.home);
+    for layer in layer::read_layers(places, &project, None, Some(path)).map_err(failed)? {
         merge.layer(&layer);
     }
-    merge.layer(&Layer::parse(path, text.to_owned(), false).map_err(failed)?);
+    // Only this file's own lines are asked for.
+    merge.forget_ignored();
+    let layer = Layer::parse(path, text.to_owned(), Standing::Untrusted).map_err(failed)?;
+    merge.layer(&layer);
     Ok(merge.finish().map_err(failed)?.ignored)
 }

@@ -3,13 +3,15 @@
 use std::fmt;
 use std::path::Path;
 
+use facts::Places;
 use model::{AbsPath, ByteSize, DomainRule, Origin, Sourced};
 use policy::{PathRule, Phase, Policy, QuarantineMode};
 use toml::Spanned;
 
 use crate::file::{File, REMOVED_KEYS};
-use crate::layer::Layer;
+use crate::layer::{Layer, Standing};
 use crate::load::{Aliases, Problem, Selection, Warning};
+use crate::quarantine;
 
 /// A line that would allow more than the layers below it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,7 +31,7 @@ impl fmt::Display for Widening {
 }
 
 pub(crate) struct Merge<'a> {
-    home: &'a AbsPath,
+    places: &'a Places,
     policy: Policy,
     warnings: Vec<Warning>,
     ignored: Vec<Widening>,
@@ -59,9 +61,9 @@ impl Wider {
 }
 
 impl<'a> Merge<'a> {
-    pub(crate) fn new(home: &'a AbsPath) -> Self {
+    pub(crate) fn new(places: &'a Places) -> Self {
         Self {
-            home,
+            places,
             policy: Policy::built_in(),
             warnings: Vec::new(),
             ignored: Vec::new(),
@@ -77,12 +79,27 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Variables of the older system stand below every file.
-    pub(crate) fn aliases(&mut self, aliases: &Aliases, workspace: &Path) {
+    /// Starts a new list of what is ignored.
+    pub(crate) fn forget_ignored(&mut self) {
+        self.ignored.clear();
+    }
+
+    /// Variables of the older system stand below every file. A project's settings can set them, so
+    /// a directory counts only where nothing is lost by it.
+    pub(crate) fn aliases(&mut self, aliases: &Aliases, workspace: &AbsPath) {
         if let Some((name, value)) = &aliases.quarantine_dir {
             let origin = Origin::Environment(name.clone());
-            if let Some(rule) = self.path_rule(value, workspace, &origin) {
-                self.policy.quarantine.dir = Some(Sourced { value: rule, origin });
+            match quarantine::from_variable(value, self.places, workspace) {
+                Ok(dir) => {
+                    let value = PathRule::literal(&dir);
+                    self.policy.quarantine.dir = Some(Sourced { value, origin });
+                }
+                Err(why) => {
+                    let text = format!("`{value}` is ignored as a quarantine: {why}");
+                    self.warnings.push(Warning { origin: origin.clone(), text });
+                    let (key, value) = ("quarantine.dir".to_owned(), value.clone());
+                    self.ignored.push(Widening { key, value, origin });
+                }
             }
         }
         if let Some((name, value)) = &aliases.quarantine_mode {
@@ -278,6 +295,13 @@ impl<'a> Merge<'a> {
                     let text = "the quarantine must be one directory, not a pattern".to_owned();
                     return self.problem(layer, &dir.span(), text, None);
                 }
+                if let Some(place) = rule.prefix(&AbsPath::root())
+                    && let Some(why) = quarantine::unfit(&place, self.places)
+                {
+                    let text = format!("`{}` cannot be the quarantine: {why}", dir.get_ref());
+                    let hint = Some("name a directory of its own, such as `~/work/quarantine`");
+                    return self.problem(layer, &dir.span(), text, hint);
+                }
                 // Whoever names the directory makes it writable, so this always widens.
                 self.change(layer, "quarantine.dir", dir.get_ref(), &origin, true, |p, origin| {
                     p.quarantine.dir = Some(Sourced { value: rule, origin });
@@ -365,16 +389,18 @@ impl<'a> Merge<'a> {
         widens: bool,
         apply: impl FnOnce(&mut Policy, Origin),
     ) {
-        if widens && !layer.trusted {
-            let (key, value) = (key.to_owned(), shown.to_string());
-            self.ignored.push(Widening { key, value, origin: origin.clone() });
-        } else {
-            apply(&mut self.policy, origin.clone());
+        match layer.standing {
+            Standing::Untrusted if widens => {
+                let (key, value) = (key.to_owned(), shown.to_string());
+                self.ignored.push(Widening { key, value, origin: origin.clone() });
+            }
+            Standing::Around if widens => {}
+            _ => apply(&mut self.policy, origin.clone()),
         }
     }
 
     fn path_rule(&mut self, text: &str, base: &Path, origin: &Origin) -> Option<PathRule> {
-        match PathRule::parse(text, base, self.home) {
+        match PathRule::parse(text, base, &self.places.home) {
             Ok(rule) => Some(rule),
             Err(error) => {
                 let text = error.to_string();

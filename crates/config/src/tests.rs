@@ -19,11 +19,13 @@ fn machine() -> Machine {
     let root = guard.path().canonicalize().unwrap();
     let workspace = root.join("project");
     std::fs::create_dir_all(&workspace).unwrap();
-    std::fs::create_dir_all(root.join("home/.config/ringwall")).unwrap();
+    for dir in ["home/.config/ringwall", "etc/ringwall"] {
+        std::fs::create_dir_all(root.join(dir)).unwrap();
+    }
     let places = Places {
         home: AbsPath::lexical(&root.join("home")).unwrap(),
         cwd: workspace.clone(),
-        system_config: root.join("etc.toml"),
+        system_config: root.join("etc/ringwall/ringwall.toml"),
         config_dir: root.join("home/.config/ringwall"),
         state_dir: root.join("home/.local/state/ringwall"),
     };
@@ -40,9 +42,20 @@ impl Machine {
     }
 
     fn load_with(&self, change: impl FnOnce(&mut Request<'_>)) -> Result<Loaded, LoadError> {
+        self.load_from(&self.workspace, change)
+    }
+
+    fn load_from(
+        &self,
+        dir: &Path,
+        change: impl FnOnce(&mut Request<'_>),
+    ) -> Result<Loaded, LoadError> {
+        let workspace = AbsPath::lexical(dir).unwrap();
+        let project = Project::around(dir, &self.places.home);
         let mut request = Request {
             places: &self.places,
-            workspace: &self.workspace,
+            workspace: &workspace,
+            project: &project,
             explicit: None,
             aliases: Aliases::default(),
             selection: Selection::default(),
@@ -118,6 +131,77 @@ fn what_an_untrusted_project_file_widens_is_ignored_until_its_content_is_trusted
 }
 
 #[test]
+fn trust_is_for_one_content_until_another_is_trusted_or_it_is_forgotten() {
+    let machine = machine();
+    let trust = Trust::at(&machine.places.state_dir);
+    let is_trusted = |text: &str| {
+        write(&machine.project(), text);
+        machine.load().unwrap().ignored.is_empty()
+    };
+    let [first, second] = ["level = \"full\"\n", "level = \"network\"\n"];
+    trust.add(&machine.project(), first).unwrap();
+    assert!(is_trusted(first) && !is_trusted(second));
+    // Nothing was trusted in between, so going back is going back to what was trusted.
+    assert!(is_trusted("level = \"readonly\"\n") && is_trusted(first));
+    trust.add(&machine.project(), second).unwrap();
+    assert!(is_trusted(second) && !is_trusted(first));
+    assert!(trust.forget(&machine.project()).unwrap());
+    assert!(!is_trusted(second));
+    assert!(!trust.forget(&machine.project()).unwrap());
+}
+
+#[test]
+fn an_agent_started_below_the_git_root_keeps_the_projects_rules() {
+    let machine = machine();
+    let below = machine.workspace.join("a/b");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::create_dir(machine.workspace.join(".git")).unwrap();
+    write(&machine.project(), "level = \"readonly\"\n[filesystem]\ndeny_read = [\"x\"]\n");
+    let nearest = below.join(PROJECT_FILE);
+    let widening = "level = \"readwrite\"\n";
+    write(&nearest, &format!("{widening}[filesystem]\ndeny_read = [\"y\"]\n"));
+    let loaded = machine.load_from(&below, |_| {}).unwrap();
+    assert_eq!(loaded.files, [machine.project(), nearest.clone()]);
+    assert_eq!(loaded.policy.level.value, Level::Readonly);
+    assert_eq!(loaded.policy.filesystem.deny_read.len(), 2);
+    // Each file has a trust of its own, and the nearest has the last word.
+    assert_eq!(loaded.ignored[0].origin.file(), Some(nearest.as_path()));
+    let text = std::fs::read_to_string(&nearest).unwrap();
+    let lines = widening_of(&machine.places, &nearest, &text).unwrap();
+    assert_eq!(lines, loaded.ignored);
+    Trust::at(&machine.places.state_dir).add(&nearest, &text).unwrap();
+    let loaded = machine.load_from(&below, |_| {}).unwrap();
+    assert_eq!(loaded.policy.level.value, Level::Readwrite);
+}
+
+#[test]
+fn a_new_checkout_below_does_not_shake_off_the_rules_around_it() {
+    let machine = machine();
+    let nested = machine.workspace.join("nested");
+    std::fs::create_dir_all(nested.join(".git")).unwrap();
+    std::fs::create_dir(machine.workspace.join(".git")).unwrap();
+    let text = "[filesystem]\ndeny_read = [\"x\"]\nallow_read = [\"/etc\"]\n";
+    write(&machine.project(), text);
+    Trust::at(&machine.places.state_dir).add(&machine.project(), text).unwrap();
+    let policy = machine.load_from(&nested, |_| {}).unwrap();
+    assert_eq!(policy.policy.filesystem.deny_read.len(), 1);
+    // What was granted to one repository is not granted to another inside it.
+    assert!(policy.policy.filesystem.allow_read.is_empty() && policy.ignored.is_empty());
+}
+
+#[test]
+fn a_project_file_that_is_a_link_is_a_problem() {
+    let machine = machine();
+    write(&machine.workspace.join("real.toml"), "");
+    for target in ["real.toml", "missing.toml"] {
+        std::os::unix::fs::symlink(target, machine.project()).unwrap();
+        let error = machine.load().unwrap_err().to_string();
+        assert!(error.contains("is a link; a project file must be a regular file"), "{error}");
+        std::fs::remove_file(machine.project()).unwrap();
+    }
+}
+
+#[test]
 fn a_file_named_by_flag_is_trusted_and_by_variable_only_outside_the_workspace() {
     let machine = machine();
     let inside = machine.workspace.join("other.toml");
@@ -128,8 +212,53 @@ fn a_file_named_by_flag_is_trusted_and_by_variable_only_outside_the_workspace() 
         machine.load_with(|r| r.explicit = Some(Explicit::Environment(inside.clone()))).unwrap();
     assert_eq!(variable.policy.level.value, Level::Readwrite);
     assert_eq!(variable.ignored.len(), 1);
+    let outside = machine.places.home.as_path().join("other.toml");
+    write(&outside, "level = \"full\"\n");
+    let variable = machine.load_with(|r| r.explicit = Some(Explicit::Environment(outside)));
+    assert_eq!(variable.unwrap().policy.level.value, Level::Full);
     let missing = machine.load_with(|r| r.explicit = Some(Explicit::Flag("/none.toml".into())));
     assert!(missing.unwrap_err().to_string().contains("/none.toml: there is no such file"));
+}
+
+#[test]
+fn no_spelling_of_a_file_in_the_project_makes_a_variable_trusted() {
+    let machine = machine();
+    let root = machine.workspace.parent().unwrap().to_path_buf();
+    let below = machine.workspace.join("below");
+    std::fs::create_dir_all(&below).unwrap();
+    std::fs::create_dir(machine.workspace.join(".git")).unwrap();
+    write(&machine.workspace.join("evil.toml"), "level = \"full\"\n");
+    std::os::unix::fs::symlink(&machine.workspace, root.join("alias")).unwrap();
+    let other = root.join("home/../project/evil.toml");
+    // The process's own directory is not the workspace here, so `/proc` needs the whole path.
+    let proc = format!("/proc/self/root{}", machine.workspace.join("evil.toml").display());
+    for path in [root.join("alias/evil.toml"), other, below.join("../evil.toml"), proc.into()] {
+        for dir in [&machine.workspace, &below] {
+            let explicit = Some(Explicit::Environment(path.clone()));
+            let loaded = machine.load_from(dir, |request| request.explicit = explicit).unwrap();
+            assert_eq!(loaded.policy.level.value, Level::Readwrite, "{}", path.display());
+            assert_eq!(loaded.ignored.len(), 1, "{}", path.display());
+        }
+    }
+    let explicit = Some(Explicit::Environment(root.join("alias/evil.toml")));
+    let loaded = machine.load_with(|request| request.explicit = explicit).unwrap();
+    let named = loaded.ignored[0].origin.file().map(Path::to_path_buf);
+    assert_eq!(named, Some(machine.workspace.join("evil.toml")));
+}
+
+#[test]
+fn directories_that_variables_move_into_the_project_are_worth_no_more_than_it() {
+    let mut machine = machine();
+    let brought = machine.workspace.join("cfg/ringwall");
+    std::fs::create_dir_all(&brought).unwrap();
+    write(&brought.join("ringwall.toml"), "level = \"full\"\n");
+    machine.places.config_dir = brought;
+    let loaded = machine.load().unwrap();
+    assert_eq!((loaded.policy.level.value, loaded.ignored.len()), (Level::Readwrite, 1));
+    write(&machine.project(), "level = \"full\"\n");
+    machine.places.state_dir = machine.workspace.join("state");
+    Trust::at(&machine.places.state_dir).add(&machine.project(), "level = \"full\"\n").unwrap();
+    assert_eq!(machine.load().unwrap().policy.level.value, Level::Readwrite);
 }
 
 #[test]
@@ -160,6 +289,22 @@ fn problems_name_the_line_and_the_nearest_key() {
         ("[limits]\nmemory = \"lots\"\n", "2: `lots` is no size"),
         ("[filesystem]\ndeny_read = [\"a*/../b\"]\n", "2: `a*/../b`: `..` behind a wildcard"),
         ("[quarantine]\ndir = \"q/*\"\n", "2: the quarantine must be one directory"),
+        (
+            "[quarantine]\ndir = \"/\"\n",
+            "2: `/` cannot be the quarantine: it holds your whole home",
+        ),
+        (
+            "[quarantine]\ndir = \"~\"\n",
+            "2: `~` cannot be the quarantine: it holds your whole home",
+        ),
+        (
+            "[quarantine]\ndir = \"~/.config/ringwall/q\"\n",
+            "2: `~/.config/ringwall/q` cannot be the quarantine: it overlaps",
+        ),
+        (
+            "[quarantine]\ndir = \"~/.local\"\n",
+            "2: `~/.local` cannot be the quarantine: it overlaps",
+        ),
         ("[environment]\npass = [\"A=B\"]\n", "2: `A=B` is no variable name"),
     ] {
         write(&machine.project(), text);
@@ -216,6 +361,47 @@ fn variables_of_the_older_system_stand_below_every_file() {
     assert_eq!(dir.origin.to_string(), "$CONTENT_FILTER_SHARED_DIR");
     write(&machine.places.user_config(), "[quarantine]\ndir = \"~/q\"\n");
     assert_eq!(load().quarantine.dir.unwrap().value.text(), "~/q");
+}
+
+#[test]
+fn a_variable_gives_no_ground_that_matters() {
+    let machine = machine();
+    let root = machine.workspace.parent().unwrap();
+    std::os::unix::fs::symlink("/", machine.places.home.as_path().join("everything")).unwrap();
+    let inside = machine.workspace.join("q");
+    let load = |value: &str| {
+        let set = |name: &str| (name == "CONTENT_FILTER_SANDBOX_DIR").then(|| value.to_owned());
+        let aliases = Aliases::from_environment(set);
+        machine.load_with(|request| request.aliases = aliases).unwrap()
+    };
+    for value in [
+        "/",
+        "~",
+        "q",
+        "~/everything",
+        "~/.ssh",
+        "~/.config/ringwall",
+        "~/q/../..",
+        "/proc/self/cwd",
+        root.to_str().unwrap(),
+        machine.workspace.to_str().unwrap(),
+        inside.to_str().unwrap(),
+    ] {
+        let loaded = load(value);
+        assert!(loaded.policy.quarantine.dir.is_none(), "{value}");
+        assert_eq!(loaded.ignored[0].origin.to_string(), "$CONTENT_FILTER_SANDBOX_DIR");
+        assert_eq!(loaded.untrusted().count(), 0, "no trust helps");
+        assert!(loaded.warnings[0].to_string().contains(value), "{}", loaded.warnings[0]);
+    }
+    // A wildcard in a variable is a character like any other.
+    let rule = load("/*").policy.quarantine.dir.unwrap().value;
+    assert!(!rule.is_pattern());
+}
+
+#[test]
+fn the_schema_knows_no_null() {
+    let schema = schema().to_string();
+    assert!(!schema.contains("null"), "{schema}");
 }
 
 #[test]

@@ -1,11 +1,13 @@
 //! Which project files the user has trusted, by path and content.
 //!
-//! One empty-handed file per trusted content, named by its hash: adding is atomic, checking is one
-//! look, and any edit of the project file ends the trust.
+//! One entry per path, named by the path's hash, that holds the hash of the trusted content. So
+//! trusting another content replaces the one before, and any edit of the project file ends the
+//! trust until the content is exactly that again.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use model::FileText;
 use sha2::{Digest, Sha256};
 
 use crate::layer::hex;
@@ -16,9 +18,9 @@ pub struct Trust {
     dir: PathBuf,
 }
 
-/// Why trust could not be stored.
+/// Why trust could not be stored or forgotten.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot store trust in {}: {error}", .dir.display())]
+#[error("cannot change trust in {}: {error}", .dir.display())]
 pub struct TrustError {
     dir: PathBuf,
     error: io::Error,
@@ -30,27 +32,45 @@ impl Trust {
         Self { dir: state_dir.join("trust") }
     }
 
-    /// Whether this content at this path was trusted.
+    /// Whether this content at this path is the one that was trusted.
     pub fn holds(&self, path: &Path, text: &str) -> bool {
-        self.dir.join(mark(path, text)).symlink_metadata().is_ok_and(|entry| entry.is_file())
+        match facts::read_small(&self.entry(path)) {
+            FileText::Text(entry) => entry.lines().next() == Some(&hash(text.as_bytes())),
+            FileText::Missing | FileText::Unreadable(_) => false,
+        }
     }
 
-    /// Trusts this content at this path. The entry says which file it stands for.
+    /// Trusts this content at this path, and no other. The entry also says which file it is for.
     pub fn add(&self, path: &Path, text: &str) -> Result<(), TrustError> {
-        let store = || {
-            create_private(&self.dir)?;
-            std::fs::write(self.dir.join(mark(path, text)), path.display().to_string() + "\n")
-        };
-        store().map_err(|error| TrustError { dir: self.dir.clone(), error })
+        let entry = self.entry(path);
+        let new = self.dir.join(format!(".new-{}", std::process::id()));
+        let content = format!("{}\n{}\n", hash(text.as_bytes()), path.display());
+        create_private(&self.dir)
+            .and_then(|()| std::fs::write(&new, content))
+            .and_then(|()| std::fs::rename(&new, entry))
+            .map_err(|error| self.failed(error))
+    }
+
+    /// Ends the trust in a path. Says whether there was any.
+    pub fn forget(&self, path: &Path) -> Result<bool, TrustError> {
+        match std::fs::remove_file(self.entry(path)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(self.failed(error)),
+        }
+    }
+
+    fn entry(&self, path: &Path) -> PathBuf {
+        self.dir.join(hash(path.as_os_str().as_encoded_bytes()))
+    }
+
+    fn failed(&self, error: io::Error) -> TrustError {
+        TrustError { dir: self.dir.clone(), error }
     }
 }
 
-fn mark(path: &Path, text: &str) -> String {
-    let mut hash = Sha256::new();
-    hash.update(path.as_os_str().as_encoded_bytes());
-    hash.update([0]);
-    hash.update(text.as_bytes());
-    hex(&hash.finalize())
+fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
 }
 
 fn create_private(dir: &Path) -> io::Result<()> {

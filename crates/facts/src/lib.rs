@@ -3,14 +3,14 @@
 //! Owns the only path resolver in Ringwall, the reading of small files, and the places that follow
 //! from the environment. Decides nothing.
 
+mod git;
 mod places;
 mod resolve;
 mod text;
 
-use std::path::{Path, PathBuf};
-
 use model::{Facts, Query};
 
+pub use git::{git_root, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::Resolver;
 pub use text::{LARGEST_TEXT, read_small};
@@ -28,10 +28,4 @@ pub fn answer(queries: &[Query]) -> Facts {
         }
     }
     facts
-}
-
-/// The top of the git checkout or linked worktree that holds a directory.
-pub fn git_root(directory: &Path) -> Option<PathBuf> {
-    let holds_git = |dir: &&Path| dir.join(".git").symlink_metadata().is_ok();
-    directory.ancestors().find(holds_git).map(Path::to_path_buf)
 }

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 
 use model::AbsPath;
 
+/// Where configuration and state are below home, unless a variable says otherwise.
+const CONFIG_HOME: &str = ".config";
+const STATE_HOME: &str = ".local/state";
+const OURS: &str = "ringwall";
+
 /// Where Ringwall finds and keeps things on this machine.
 #[derive(Debug, Clone)]
 pub struct Places {
@@ -39,14 +44,12 @@ impl Places {
             .ok_or(PlacesError::NoHome)?;
         let cwd = std::env::current_dir().map_err(|error| PlacesError::NoCwd(error.to_string()))?;
         let base = |variable: &str, fallback: &str| {
-            absolute_variable(variable)
-                .unwrap_or_else(|| home.as_path().join(fallback))
-                .join("ringwall")
+            absolute_variable(variable).unwrap_or_else(|| home.as_path().join(fallback)).join(OURS)
         };
         Ok(Self {
             system_config: PathBuf::from("/etc/ringwall/ringwall.toml"),
-            config_dir: base("XDG_CONFIG_HOME", ".config"),
-            state_dir: base("XDG_STATE_HOME", ".local/state"),
+            config_dir: base("XDG_CONFIG_HOME", CONFIG_HOME),
+            state_dir: base("XDG_STATE_HOME", STATE_HOME),
             home,
             cwd,
         })
@@ -55,6 +58,22 @@ impl Places {
     /// The user's configuration file.
     pub fn user_config(&self) -> PathBuf {
         self.config_dir.join("ringwall.toml")
+    }
+
+    /// The places that are Ringwall's own: configuration, state and the program itself.
+    pub fn own(&self) -> Vec<PathBuf> {
+        [self.config_dir.clone(), self.state_dir.clone()]
+            .into_iter()
+            .chain(self.system_config.parent().map(Path::to_path_buf))
+            .chain(std::env::current_exe())
+            .collect()
+    }
+
+    /// Whether a directory of ours is where it is without any variable.
+    pub fn is_usual(&self, dir: &Path) -> bool {
+        [CONFIG_HOME, STATE_HOME]
+            .iter()
+            .any(|base| dir == self.home.as_path().join(base).join(OURS))
     }
 
     /// Where the audit log is.

@@ -1,0 +1,74 @@
+//! Which directories may be a quarantine. Whoever names one makes it readable and writable.
+
+use std::path::{Component, Path};
+
+use facts::Places;
+use model::AbsPath;
+
+use crate::project::readings;
+
+/// Why a directory cannot be the quarantine, whoever names it.
+pub(crate) fn unfit(dir: &AbsPath, places: &Places) -> Option<String> {
+    let Some(dirs) = readings(dir.as_path()) else {
+        return Some("it cannot be resolved".into());
+    };
+    if dirs.iter().any(|dir| dir.as_path().starts_with("/proc")) {
+        return Some("it leads through /proc".into());
+    }
+    if holds(&dirs, places.home.as_path()) {
+        return Some("it holds your whole home directory".into());
+    }
+    let own = places.own();
+    let overlaps = |own: &&Path| holds(&dirs, own) || is_below(&dirs, own);
+    let own = own.iter().map(AsRef::as_ref).find(overlaps)?;
+    Some(format!("it overlaps {}, which is Ringwall's own", own.display()))
+}
+
+/// The directory that a variable names, or why it does not count. A project's settings can set
+/// variables, so it may give no ground that matters: neither the workspace, whose level it would
+/// pass by, nor what a home directory hides.
+pub(crate) fn from_variable(
+    value: &str,
+    places: &Places,
+    workspace: &AbsPath,
+) -> Result<AbsPath, String> {
+    if !value.starts_with(['/', '~']) {
+        return Err("it is neither absolute nor below `~`".into());
+    }
+    let path = model::absolute(value, Path::new("/"), &places.home);
+    let dir = path.and_then(|path| AbsPath::lexical(&path)).map_err(|error| error.to_string())?;
+    if let Some(why) = unfit(&dir, places) {
+        return Err(why);
+    }
+    let dirs = readings(dir.as_path()).unwrap_or_default();
+    if holds(&dirs, workspace.as_path()) || is_below(&dirs, workspace.as_path()) {
+        return Err("it overlaps the workspace".into());
+    }
+    let homes = spellings(places.home.as_path());
+    if dirs.iter().any(|dir| homes.iter().any(|home| is_hidden(dir, home))) {
+        return Err("it lies in a hidden directory of your home".into());
+    }
+    Ok(dir)
+}
+
+/// Whether a place lies in one of these, by its text or as it resolves.
+fn holds(dirs: &[AbsPath], place: &Path) -> bool {
+    let places = spellings(place);
+    dirs.iter().any(|dir| places.iter().any(|place| place.is_within(dir)))
+}
+
+/// Whether one of these lies in a place, by its text or as it resolves.
+fn is_below(dirs: &[AbsPath], place: &Path) -> bool {
+    let places = spellings(place);
+    dirs.iter().any(|dir| places.iter().any(|place| dir.is_within(place)))
+}
+
+/// A place of ours by its text, and as it resolves where it does.
+fn spellings(place: &Path) -> Vec<AbsPath> {
+    readings(place).unwrap_or_else(|| AbsPath::lexical(place).into_iter().collect())
+}
+
+fn is_hidden(dir: &AbsPath, home: &AbsPath) -> bool {
+    let hidden = |part: Component<'_>| part.as_os_str().to_string_lossy().starts_with('.');
+    dir.as_path().strip_prefix(home.as_path()).is_ok_and(|below| below.components().any(hidden))
+}
