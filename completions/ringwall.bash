@@ -46,6 +46,9 @@ _ringwall() {
             ringwall,policy)
                 cmd="ringwall__subcmd__policy"
                 ;;
+            ringwall,prompt)
+                cmd="ringwall__subcmd__prompt"
+                ;;
             ringwall,trust)
                 cmd="ringwall__subcmd__trust"
                 ;;
@@ -130,6 +133,9 @@ _ringwall() {
             ringwall__subcmd__help,policy)
                 cmd="ringwall__subcmd__help__subcmd__policy"
                 ;;
+            ringwall__subcmd__help,prompt)
+                cmd="ringwall__subcmd__help__subcmd__prompt"
+                ;;
             ringwall__subcmd__help,trust)
                 cmd="ringwall__subcmd__help__subcmd__trust"
                 ;;
@@ -194,7 +200,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --help --version hook explain init install uninstall doctor policy grant trust audit completions help"
+            opts="-h -V --help --version hook explain init install uninstall doctor policy grant trust audit prompt completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -582,7 +588,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="hook explain init install uninstall doctor policy grant trust audit completions help"
+            opts="hook explain init install uninstall doctor policy grant trust audit prompt completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -861,6 +867,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__prompt)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__trust)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -1113,8 +1133,42 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__prompt)
+            opts="-h --agent --config --workspace --phase --level --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --agent)
+                    COMPREPLY=($(compgen -W "claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__trust)
-            opts="-h --help"
+            opts="-h --yes --forget --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -1,6 +1,6 @@
 //! [`Agent`]: everything that differs from one agent to the next.
 
-use model::{Decision, Event, OffSwitch, Tool, shell_word};
+use model::{Decision, Event, SettingsRules, Tool, shell_word};
 
 /// A coding agent, as a value.
 #[derive(Debug)]
@@ -21,20 +21,26 @@ pub struct Agent {
     pub project_dir_variable: &'static str,
     /// The variable it sets in the shells it starts.
     pub shell_marker: &'static str,
-    /// The keys of its settings that switch hooks off.
-    pub off_switches: &'static [OffSwitch],
+    /// How its settings can stop calling hooks.
+    pub settings_rules: SettingsRules,
     /// What it reads back outside the workspace, for one session.
     pub own_files: OwnFiles,
     /// Where its settings are.
     pub settings: SettingsFiles,
     /// The hook events to install, with their matcher.
     pub hook_events: &'static [(&'static str, Option<&'static str>)],
+    /// How its program says what it thinks of its settings, where it does.
+    pub self_check: Option<SelfCheck>,
     /// The oldest version that starts a hook without a shell, where that is known.
     pub exec_form_since: Option<[u32; 3]>,
     /// Reads a hook call.
     pub decode: fn(&[u8]) -> Result<Event, DecodeError>,
     /// Writes the answer, with notices for the user.
     pub encode: fn(&Event, &Decision, &[String]) -> Reply,
+    /// Tells the agent something at its start.
+    pub tell: fn(event: &str, text: &str) -> Reply,
+    /// The variable that names a file whose lines every later shell of the session reads.
+    pub env_file_variable: Option<&'static str>,
 }
 
 /// What an agent honours of an answer.
@@ -75,6 +81,16 @@ pub struct SettingsFiles {
     pub local: &'static str,
 }
 
+/// A call of the agent's program that names every settings file it cannot use, without starting a
+/// session, a hook or a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct SelfCheck {
+    /// The arguments.
+    pub args: &'static [&'static str],
+    /// The variables to set.
+    pub environment: &'static [(&'static str, &'static str)],
+}
+
 /// Which settings file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
@@ -113,6 +129,23 @@ impl HookCommand {
         words.map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
     }
 
+    /// The phase that the user chose for it, as arguments.
+    pub fn phase_args(&self) -> Vec<String> {
+        match self.args.get(2..) {
+            Some([flag, name]) if flag == PHASE => vec![flag.clone(), name.clone()],
+            Some([flag]) if flag.strip_prefix(PHASE).is_some_and(|rest| rest.starts_with('=')) => {
+                vec![flag.clone()]
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// The arguments that neither we nor the user's choice of a phase put there.
+    pub fn foreign_args(&self) -> &[String] {
+        let known = 2 + self.phase_args().len();
+        self.args.get(known..).unwrap_or_default()
+    }
+
     /// What stands in the `command` field.
     pub fn command_field(&self) -> String {
         match self.form {
@@ -121,6 +154,10 @@ impl HookCommand {
         }
     }
 }
+
+/// The one argument of a hook that is the user's to choose: a stage that the user's configuration
+/// defines.
+const PHASE: &str = "--phase";
 
 /// The bytes on standard output. The exit status is always 0: the answer speaks for itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

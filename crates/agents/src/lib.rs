@@ -9,10 +9,10 @@ mod degrade;
 mod hooks;
 
 pub use agent::{
-    Agent, Caps, DecodeError, Form, HookCommand, OwnFiles, Reply, Scope, SettingsFiles,
+    Agent, Caps, DecodeError, Form, HookCommand, OwnFiles, Reply, Scope, SelfCheck, SettingsFiles,
 };
 pub use degrade::degrade;
-pub use hooks::{EditError, install, installed, uninstall};
+pub use hooks::{EditError, Installed, groups, install, installed, uninstall};
 
 /// Every agent that Ringwall knows.
 pub const ALL: &[&Agent] = &[&claude::AGENT];

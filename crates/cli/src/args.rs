@@ -53,11 +53,19 @@ pub(crate) enum Verb {
     /// Adds an entry to the configuration, keeping comments and order
     #[command(subcommand)]
     Grant(GrantVerb),
-    /// Trusts what a project's ringwall.toml widens, for exactly its present content
+    /// Shows what a project's ringwall.toml widens, and trusts exactly its present content
+    ///
+    /// Asks on a terminal; without one it needs `--yes`. Trust is for the content you trusted:
+    /// going back to exactly that content is trusted again until you trust another or forget it.
     Trust(TrustArgs),
     /// Shows and verifies the log of decisions
     #[command(subcommand)]
     Audit(AuditVerb),
+    /// Prints the rules to put in front of an agent
+    ///
+    /// Short, and derived from the policy: the workspace, what is granted, the quarantine, what a
+    /// refusal looks like. Claude Code's hook adds it at the start of every session by itself.
+    Prompt(PromptArgs),
     /// Prints a completion script for a shell
     Completions {
         /// The shell
@@ -111,6 +119,15 @@ pub(crate) struct ExplainArgs {
     /// A shell command to judge instead of a call on stdin
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct PromptArgs {
+    /// The agent
+    #[arg(long, default_value = "claude", value_parser = agent_names())]
+    pub(crate) agent: String,
+    #[command(flatten)]
+    pub(crate) common: Common,
 }
 
 #[derive(Debug, ClapArgs)]
@@ -206,8 +223,14 @@ pub(crate) struct GrantTarget {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TrustArgs {
-    /// The file [default: ringwall.toml of this project]
+    /// The file [default: each ringwall.toml from here up to the git root]
     pub(crate) file: Option<PathBuf>,
+    /// Trust without asking
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// End the trust instead
+    #[arg(long, conflicts_with = "yes")]
+    pub(crate) forget: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,11 +1,17 @@
 //! What was installed where, so that it can be undone exactly and missed when it is gone.
+//!
+//! The list names the settings files that we edited. What was in them lies beside it, in files
+//! named by their content.
 
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::FileText;
+use agents::{Agent, Form, HookCommand};
+use model::{FileText, HookGroup};
 use policy::HookedSettings;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::files;
@@ -14,6 +20,8 @@ use crate::files;
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Installs {
     installs: Vec<Install>,
+    #[serde(skip)]
+    state_dir: PathBuf,
 }
 
 /// One settings file that we edited.
@@ -21,72 +29,153 @@ pub(crate) struct Installs {
 pub(crate) struct Install {
     pub(crate) agent: String,
     pub(crate) path: PathBuf,
-    /// What our hook entry has in its `command` field.
-    pub(crate) command: String,
-    /// The file before we touched it; `None` where there was none. This is the backup.
+    /// The program that our entries start.
+    pub(crate) program: String,
+    /// Our entries, as they were written.
+    pub(crate) groups: Vec<HookGroup>,
+    /// What stood in the file without us, by its hash; `None` where there was no file.
     pub(crate) before: Option<String>,
-    /// Hash of the file as we left it.
-    after: String,
+    /// The file as we left it, by its hash.
+    pub(crate) after: String,
 }
 
 impl Install {
-    pub(crate) fn new(
-        agent: &str,
-        path: &Path,
-        command: String,
-        before: Option<String>,
-        after: &str,
-    ) -> Self {
-        Self { agent: agent.into(), path: path.into(), command, before, after: hash(after) }
-    }
-
     /// Whether nobody edited the file since.
     pub(crate) fn left_as(&self, text: &str) -> bool {
         self.after == hash(text)
     }
 }
 
-fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+impl Installs {
+    pub(crate) fn read(state_dir: &Path) -> io::Result<Self> {
+        let list: Self = match facts::read_small(&list_file(state_dir)) {
+            FileText::Missing => Self::default(),
+            FileText::Text(text) => serde_json::from_str(&text)?,
+            FileText::Unreadable(why) => return Err(io::Error::other(why)),
+        };
+        Ok(Self { state_dir: state_dir.into(), ..list })
+    }
+
+    /// Every program that was installed for an agent, and this one.
+    pub(crate) fn programs(&self, agent: &str) -> Vec<String> {
+        let own =
+            std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+        let ours = self.installs.iter().filter(|install| install.agent == agent);
+        ours.map(|install| install.program.clone()).chain(own).collect()
+    }
+
+    /// The install in one file.
+    pub(crate) fn find(&self, agent: &str, path: &Path) -> Option<&Install> {
+        self.installs.iter().find(|install| install.agent == agent && install.path == path)
+    }
+
+    /// The files that must keep calling our hook.
+    pub(crate) fn hooked(&self, agent: &str) -> Vec<HookedSettings> {
+        let ours = self.installs.iter().filter(|install| install.agent == agent);
+        let hooked = ours.map(|install| HookedSettings {
+            path: install.path.clone(),
+            groups: install.groups.clone(),
+            accepted: self.settings(&install.after),
+        });
+        hooked.collect()
+    }
+
+    /// What stood in a file, by its hash.
+    pub(crate) fn backup(&self, hash: &str) -> io::Result<String> {
+        match facts::read_small(&backup_dir(&self.state_dir).join(hash)) {
+            FileText::Text(text) => Ok(text),
+            FileText::Missing => Err(io::ErrorKind::NotFound.into()),
+            FileText::Unreadable(why) => Err(io::Error::other(why)),
+        }
+    }
+
+    fn settings(&self, hash: &str) -> Value {
+        let text = self.backup(hash).unwrap_or_default();
+        let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+        serde_json::from_str(text).unwrap_or_default()
+    }
+}
+
+/// The list while nobody else can change it.
+pub(crate) struct LockedInstalls {
+    pub(crate) list: Installs,
+    _lock: File,
+}
+
+impl LockedInstalls {
+    /// Waits until no other process holds the list.
+    pub(crate) fn open(state_dir: &Path) -> io::Result<Self> {
+        let lock = files::lock(state_dir)?;
+        files::private_dir(&backup_dir(state_dir))?;
+        Ok(Self { list: Installs::read(state_dir)?, _lock: lock })
+    }
+
+    /// Keeps a text, and gives its hash.
+    pub(crate) fn keep(&self, text: &str) -> io::Result<String> {
+        let hash = hash(text);
+        files::replace(&backup_dir(&self.list.state_dir).join(&hash), text)?;
+        Ok(hash)
+    }
+
+    /// Notes an install, in place of an earlier one in the same file.
+    pub(crate) fn add(&mut self, install: Install) {
+        self.take(&install.agent, &install.path);
+        self.list.installs.push(install);
+    }
+
+    /// Takes an install off the list.
+    pub(crate) fn take(&mut self, agent: &str, path: &Path) -> Option<Install> {
+        let installs = &mut self.list.installs;
+        let at = installs.iter().position(|i| i.agent == agent && i.path == path)?;
+        Some(installs.remove(at))
+    }
+
+    /// Writes the list, and drops the texts that it no longer names.
+    pub(crate) fn write(&self) -> io::Result<()> {
+        let state_dir = &self.list.state_dir;
+        files::replace(&list_file(state_dir), &serde_json::to_string(&self.list)?)?;
+        let named = |name: &str| {
+            self.list.installs.iter().any(|i| i.after == name || i.before.as_deref() == Some(name))
+        };
+        for entry in std::fs::read_dir(backup_dir(state_dir))? {
+            let entry = entry?;
+            if !entry.file_name().to_str().is_some_and(named) {
+                std::fs::remove_file(entry.path())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The entries that settings can hold to start this very process as it was started: the word it was
+/// called by or where it is, with a shell or without.
+pub(crate) fn calls_of_this_process(agent: &Agent) -> Vec<Vec<HookGroup>> {
+    let mut words = std::env::args_os().filter_map(|word| word.into_string().ok());
+    let called = words.next();
+    let args: Vec<_> = words.collect();
+    let own =
+        std::env::current_exe().ok().and_then(|path| path.into_os_string().into_string().ok());
+    let programs = called.into_iter().chain(own);
+    let hooks = programs.flat_map(|program| {
+        [Form::Exec, Form::Shell].map(|form| HookCommand {
+            program: program.clone(),
+            args: args.clone(),
+            form,
+        })
+    });
+    hooks.map(|hook| agents::groups(agent, &hook)).collect()
 }
 
 fn list_file(state_dir: &Path) -> PathBuf {
     state_dir.join("installs.json")
 }
 
-impl Installs {
-    pub(crate) fn read(state_dir: &Path) -> io::Result<Self> {
-        match facts::read_small(&list_file(state_dir)) {
-            FileText::Missing => Ok(Self::default()),
-            FileText::Text(text) => Ok(serde_json::from_str(&text)?),
-            FileText::Unreadable(why) => Err(io::Error::other(why)),
-        }
-    }
+fn backup_dir(state_dir: &Path) -> PathBuf {
+    state_dir.join("backups")
+}
 
-    pub(crate) fn write(&self, state_dir: &Path) -> io::Result<()> {
-        files::private_dir(state_dir)?;
-        files::replace(&list_file(state_dir), &serde_json::to_string_pretty(self)?)
-    }
-
-    /// Notes an install. Of a repeated one, the first backup is kept.
-    pub(crate) fn add(&mut self, mut install: Install) {
-        if let Some(known) = self.take(&install.agent, &install.path) {
-            install.before = known.before;
-        }
-        self.installs.push(install);
-    }
-
-    /// Takes an install off the list.
-    pub(crate) fn take(&mut self, agent: &str, path: &Path) -> Option<Install> {
-        let at = self.installs.iter().position(|i| i.agent == agent && i.path == path)?;
-        Some(self.installs.remove(at))
-    }
-
-    /// The files that must keep calling our hook.
-    pub(crate) fn hooked(&self, agent: &str) -> Vec<HookedSettings> {
-        let ours = self.installs.iter().filter(|install| install.agent == agent);
-        ours.map(|i| HookedSettings { path: i.path.clone(), command: i.command.clone() }).collect()
-    }
+fn hash(text: &str) -> String {
+    Sha256::digest(text.as_bytes())
+        .iter()
+        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
 }

@@ -4,12 +4,15 @@
 //! and the order in which things happen.
 
 mod args;
+mod child;
+mod client;
 mod commands;
 mod failure;
 mod files;
 mod installs;
 mod pipeline;
 mod setup;
+mod start;
 mod terminal;
 #[doc(hidden)]
 pub mod testing;

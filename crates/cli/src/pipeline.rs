@@ -1,7 +1,8 @@
 //! The one way from a call to its decision, for the live hook, `explain` and the tests.
 
-use model::{Action, Decision, Event, EventKind};
+use model::{Action, Decision, Event, EventKind, Verdict};
 use policy::Scene;
+use serde_json::Value;
 
 use crate::setup::{Setup, settings_files};
 
@@ -11,27 +12,80 @@ pub(crate) struct Judged {
     pub(crate) decision: Decision,
 }
 
-/// Judges one event. Asks the machine once, between lowering and evaluation.
+/// A redirect is judged again; this many times it may bring another one.
+const MOST_PASSES: usize = 4;
+
+/// Judges one event. Asks the machine once per pass, between lowering and evaluation.
+///
+/// A corrected command is judged like any other. What does not come out clean is refused: half a
+/// correction can be worse than none.
 pub(crate) fn judge(setup: &Setup, event: &Event) -> Judged {
-    let actions = lower(setup, event);
-    let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
-    let facts = facts::answer(&queries);
-    let decision = policy::evaluate(&setup.loaded.policy, &setup.ground, &actions, &facts);
+    let mut judged = pass(setup, event);
+    let mut again = event.clone();
+    let mut value = None;
+    for _ in 0..MOST_PASSES {
+        let Some(redirect) =
+            judged.last.redirect().filter(|_| judged.last.verdict() < Verdict::Deny)
+        else {
+            break;
+        };
+        value = Some(redirect.value.clone());
+        let EventKind::BeforeTool(call) = &mut again.kind else { break };
+        call.input.insert(redirect.field.clone(), Value::String(redirect.value.clone()));
+        judged.last = pass(setup, &again).last;
+    }
+    let mut decision = judged.first;
+    if let Some(value) = value {
+        let clean = judged.last.redirect().is_none();
+        for reason in judged.last.reasons().iter().filter(|reason| reason.verdict > Verdict::Allow)
+        {
+            decision = decision.and(reason.clone());
+        }
+        decision = if clean && decision.verdict() < Verdict::Deny {
+            decision.redirected(value)
+        } else {
+            decision.corrected_by(&value)
+        };
+    }
     let decision = agents::degrade(setup.agent, event, decision);
-    Judged { actions, decision }
+    Judged { actions: judged.actions, decision }
 }
 
-fn lower(setup: &Setup, event: &Event) -> Vec<Action> {
+/// One pass: the decision twice, so that the first stays while later ones replace the last.
+struct Pass {
+    actions: Vec<Action>,
+    first: Decision,
+    last: Decision,
+}
+
+fn pass(setup: &Setup, event: &Event) -> Pass {
+    let scene = scene(setup, event);
+    let actions = lower(setup, event, &scene);
+    let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
+    let facts = facts::answer(&queries);
+    let decision = policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
+    Pass { actions, first: decision.clone(), last: decision }
+}
+
+/// Where the shell text of an event would run.
+pub(crate) fn scene(setup: &Setup, event: &Event) -> Scene {
+    let workspace = &setup.ground.workspace;
+    let cwd = match &event.cwd {
+        Some(cwd) if cwd.is_absolute() => cwd.clone(),
+        _ => workspace.as_path().to_path_buf(),
+    };
+    let quarantine = setup.loaded.policy.quarantine.dir.as_ref();
+    Scene {
+        cwd,
+        home: setup.ground.home.clone(),
+        top: Some(workspace.clone()),
+        quarantine: quarantine.and_then(|dir| dir.value.prefix(workspace)),
+    }
+}
+
+fn lower(setup: &Setup, event: &Event, scene: &Scene) -> Vec<Action> {
     match &event.kind {
-        EventKind::BeforeTool(call) => {
-            let workspace = setup.ground.workspace.as_path();
-            let cwd = match &event.cwd {
-                Some(cwd) if cwd.is_absolute() => cwd.clone(),
-                _ => workspace.to_path_buf(),
-            };
-            let scene = Scene { cwd, home: setup.ground.home.clone() };
-            policy::lower(setup.agent.tools, call, &scene)
-        }
+        EventKind::BeforeTool(call) => policy::lower(setup.agent.tools, call, scene),
         // A change that passes makes the agent read all of its settings again, also those whose
         // change was refused before. So all of them are judged every time.
         EventKind::SettingsChanged(changed) => {
@@ -41,6 +95,8 @@ fn lower(setup: &Setup, event: &Event) -> Vec<Action> {
             let paths = known.iter().cloned().chain(changed);
             paths.map(|path| Action::ChangeSettings { path }).collect()
         }
-        EventKind::Other(name) => vec![Action::NoEffect { tool: name.clone() }],
+        EventKind::Started(name) | EventKind::Other(name) => {
+            vec![Action::NoEffect { tool: name.clone() }]
+        }
     }
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use agents::{Agent, Scope};
-use config::{Aliases, Explicit, LoadError, Loaded, PROJECT_FILE, Request, Selection};
+use config::{Aliases, Explicit, LoadError, Loaded, Project, Request, Selection};
 use facts::{Places, PlacesError, Resolver};
 use model::{AbsPath, Level, Origin, Sourced};
-use policy::{Ground, PathRule};
+use policy::{Ground, PathRule, SettingsGround};
 
-use crate::installs::Installs;
+use crate::installs::{self, Installs};
 
 /// What the command line chose.
 #[derive(Debug, Clone, Default)]
@@ -54,23 +54,27 @@ impl Setup {
     ) -> Result<Self, SetupError> {
         let places = Places::from_environment().map_err(SetupError::Places)?;
         let mut resolver = Resolver::default();
-        let given = workspace_of(agent, options, &places)?;
-        let workspace = resolver.resolve(&given).map_err(|error| {
-            SetupError::Workspace(format!("the workspace {}: {error}", given.display()))
+        let start = Start::of(agent, options, &places)?;
+        let workspace = resolver.resolve(&start.workspace).map_err(|error| {
+            let given = start.workspace.display();
+            SetupError::Workspace(format!("the workspace {given}: {error}"))
         })?;
-        if !workspace.as_path().is_dir() {
+        if workspace.as_path().exists() && !workspace.as_path().is_dir() {
             let why = format!("the workspace {workspace} is not a directory");
             return Err(SetupError::Workspace(why));
         }
         let explicit = match &options.config {
-            Some(path) => Some(Explicit::Flag(places.cwd.join(path))),
+            Some(path) => Some(Explicit::Flag(start.base.join(path))),
             None => {
-                variable("RINGWALL_CONFIG").map(|path| Explicit::Environment(places.cwd.join(path)))
+                variable("RINGWALL_CONFIG").map(|path| Explicit::Environment(start.base.join(path)))
             }
         };
+        let nearest = start.nearest.as_deref().unwrap_or(workspace.as_path());
+        let project = Project::around(nearest, &places.home);
         let loaded = config::load(&Request {
             places: &places,
-            workspace: workspace.as_path(),
+            workspace: &workspace,
+            project: &project,
             explicit,
             aliases: Aliases::from_environment(variable),
             selection: Selection { phase: options.phase.clone(), level: options.level },
@@ -79,36 +83,59 @@ impl Setup {
         let ground = Ground {
             unfit: unfit(&workspace, &places, options, &mut resolver),
             agent_files: agent_files(agent, &places, &workspace, session),
-            own_files: own_files(&places),
-            grant_file: workspace.as_path().join(PROJECT_FILE),
+            own_files: own_files(&places, &workspace, &loaded, &mut resolver),
+            grant_file: project.grant_file(),
             home: places.home.clone(),
-            hooked: Vec::new(),
-            off_switches: agent.off_switches,
+            closed: facts::other_checkouts(workspace.as_path()),
+            settings: SettingsGround {
+                rules: agent.settings_rules,
+                files: settings_files(agent, &places, workspace.as_path()).to_vec(),
+                ..SettingsGround::default()
+            },
             workspace,
         };
         Ok(Self { agent, places, loaded, ground })
     }
 
-    /// The settings files in which our hook was installed; needed only when settings change.
+    /// How the agent's settings must call us; needed only when they change.
     pub(crate) fn look_up_installs(&mut self) {
         let installs = Installs::read(&self.places.state_dir).unwrap_or_default();
-        self.ground.hooked = installs.hooked(self.agent.name);
+        self.ground.settings.hooked = installs.hooked(self.agent.name);
+        self.ground.settings.calls = installs::calls_of_this_process(self.agent);
     }
 }
 
 /// Where the agent was started: fixed by whoever started it, never by a call.
-fn workspace_of(agent: &Agent, options: &Options, places: &Places) -> Result<PathBuf, SetupError> {
-    if let Some(path) = &options.workspace {
-        return Ok(places.cwd.join(path));
-    }
-    match std::env::var_os(agent.project_dir_variable).map(PathBuf::from) {
-        Some(path) if path.is_absolute() => Ok(path),
-        Some(path) => Err(SetupError::Workspace(format!(
-            "{} is `{}`, which is not an absolute path",
-            agent.project_dir_variable,
-            path.display()
-        ))),
-        None => Ok(facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone())),
+struct Start {
+    workspace: PathBuf,
+    /// Where relative paths of the command line and the environment start. A call can change the
+    /// directory that hooks are started in, so where the agent says its own, that one counts.
+    base: PathBuf,
+    /// The directory whose project file is the nearest, where that is not the workspace.
+    nearest: Option<PathBuf>,
+}
+
+impl Start {
+    fn of(agent: &Agent, options: &Options, places: &Places) -> Result<Self, SetupError> {
+        let told = std::env::var_os(agent.project_dir_variable).map(PathBuf::from);
+        if let Some(path) = told.as_ref().filter(|path| !path.is_absolute()) {
+            return Err(SetupError::Workspace(format!(
+                "{} is `{}`, which is not an absolute path",
+                agent.project_dir_variable,
+                path.display()
+            )));
+        }
+        let is_told = told.is_some();
+        let base = told.unwrap_or_else(|| places.cwd.clone());
+        let (workspace, nearest) = match &options.workspace {
+            Some(path) => (base.join(path), None),
+            None if is_told => (base.clone(), None),
+            None => {
+                let top = facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone());
+                (top, Some(places.cwd.clone()))
+            }
+        };
+        Ok(Self { workspace, base, nearest })
     }
 }
 
@@ -129,13 +156,31 @@ fn unfit(
     })
 }
 
-/// Ringwall's own files, as they are named.
-fn own_files(places: &Places) -> Vec<AbsPath> {
-    let named = [places.config_dir.clone(), places.state_dir.clone()]
-        .into_iter()
-        .chain(places.system_config.parent().map(Path::to_path_buf))
-        .chain(std::env::current_exe());
-    named.filter_map(|path| AbsPath::lexical(&path).ok()).collect()
+/// What decides, as it is named and as it resolves: Ringwall's own places, every configuration file
+/// in use, and agents' settings that a link moved from under their protected names.
+fn own_files(
+    places: &Places,
+    workspace: &AbsPath,
+    loaded: &Loaded,
+    resolver: &mut Resolver,
+) -> Vec<AbsPath> {
+    // Also where they do not exist yet: a link to nowhere becomes the file that is written there.
+    let files = [places.system_config.clone(), places.user_config()];
+    let named = places.own().into_iter().chain(files).chain(loaded.files.iter().cloned());
+    let mut own = Vec::new();
+    for path in named {
+        let resolved = resolver.resolve(&path).ok();
+        own.extend(AbsPath::lexical(&path).into_iter().chain(resolved));
+    }
+    for agent in agents::ALL {
+        for path in settings_files(agent, places, workspace.as_path()) {
+            let resolved = resolver.resolve(&path).ok();
+            own.extend(resolved.filter(|resolved| resolved.as_path() != path));
+        }
+    }
+    own.sort();
+    own.dedup();
+    own
 }
 
 /// What the agent reads back by itself, from its table.

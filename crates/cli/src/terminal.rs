@@ -10,9 +10,22 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Writes one line to standard error. There is nobody left to tell if that fails.
+/// Writes a line to standard error. There is nobody left to tell if that fails.
 pub(crate) fn error_line(text: &str) {
-    let _ = std::io::stderr().lock().write_all(format!("{text}\n").as_bytes());
+    let _ = std::io::stderr().lock().write_all(plain_lines(text).as_bytes());
+}
+
+/// Whether somebody is there to be asked.
+pub(crate) fn is_attended() -> bool {
+    std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+/// Asks a question; only a clear yes is one.
+pub(crate) fn confirm(question: &str) -> bool {
+    print(&format!("{question} [y/N] "));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer).is_ok()
+        && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
 /// Whether to use colour on standard output.
@@ -56,10 +69,37 @@ pub(crate) fn table(rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text without control characters, so that nothing printed can drive the terminal.
+/// A text without characters that drive the terminal, change the order of others or do not show,
+/// so that what is printed is what is there.
 pub(crate) fn plain(text: &str) -> String {
-    let shown = |c: char| {
-        if c.is_control() { c.escape_default().to_string() } else { c.to_string() }
+    let shown = |c: char| match c {
+        _ if c.is_control() => c.escape_default().to_string(),
+        '\u{ad}'
+        | '\u{61c}'
+        | '\u{180e}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}'
+        | '\u{feff}' => c.escape_unicode().to_string(),
+        _ => c.to_string(),
     };
     text.chars().map(shown).collect()
+}
+
+/// The same, with line breaks kept.
+pub(crate) fn plain_lines(text: &str) -> String {
+    text.lines().map(|line| plain(line) + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_that_is_printed_drives_the_terminal_or_hides() {
+        assert_eq!(plain("a\u{1b}[2K\n\u{9b}1m"), r"a\u{1b}[2K\n\u{9b}1m");
+        assert_eq!(plain("x\u{202e}y\u{200b}"), r"x\u{202e}y\u{200b}");
+        assert_eq!(plain("grüße 文 \u{1f600}"), "grüße 文 \u{1f600}");
+        assert_eq!(plain_lines("a\n\tb"), "a\n\\tb\n");
+    }
 }

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use config::Request;
 use facts::Places;
-use model::AbsPath;
-use policy::{Ground, HookedSettings, Policy};
+use model::{AbsPath, Decision, Event, EventKind, Mode, Sourced, ToolCall};
+use policy::{Ground, PathRule, Policy, SettingsGround};
 
 use crate::pipeline;
 use crate::setup::Setup;
@@ -19,13 +19,40 @@ pub fn answer(bytes: &[u8]) -> Result<Vec<u8>, String> {
     Ok((agent.encode)(&event, &judged.decision, &[]).stdout)
 }
 
+/// The verdict of what passes.
+pub const ALLOW: model::Verdict = model::Verdict::Allow;
+
+/// Judges a shell command by built-in rules, with a quarantine, in a workspace that holds nothing.
+pub fn decide(command: &str) -> Result<Decision, String> {
+    let agent = agents::find("claude").ok_or("the agent is gone")?;
+    let mut setup = setup(agent)?;
+    let home = setup.ground.home.clone();
+    setup.ground.workspace = absolute("/nonexistent/home/proj")?;
+    let quarantine = PathRule::parse("~/quarantine", Path::new("/"), &home);
+    let quarantine = Sourced::built_in(quarantine.map_err(|error| error.to_string())?);
+    setup.loaded.policy.quarantine.dir = Some(quarantine);
+    let input = serde_json::Map::from_iter([("command".to_owned(), command.into())]);
+    let kind = EventKind::BeforeTool(ToolCall { tool: "Bash".into(), input });
+    let event = Event { session: String::new(), cwd: None, mode: Mode::Asks, kind };
+    Ok(pipeline::judge(&setup, &event).decision)
+}
+
+/// Reads a shell command, and says how many commands and unknown parts are in it.
+pub fn parse(command: &str) -> (usize, usize) {
+    let (dir, home) = (Path::new("/nonexistent/home/proj"), Path::new("/nonexistent/home"));
+    let surroundings = shell::Surroundings { dir, home, top: Some(dir) };
+    let analysis = shell::analyse(command, &surroundings);
+    (analysis.commands.len(), analysis.unknown.len())
+}
+
 /// Reads a text as if it were a configuration file named on the command line.
 pub fn config(text: &str) -> Result<(), String> {
     let places = places()?;
     config::load_text(
         &Request {
             places: &places,
-            workspace: Path::new("/tmp"),
+            workspace: &absolute("/tmp")?,
+            project: &config::Project::around(Path::new("/tmp"), &places.home),
             explicit: None,
             aliases: config::Aliases::default(),
             selection: config::Selection::default(),
@@ -52,15 +79,12 @@ fn setup(agent: &'static agents::Agent) -> Result<Setup, String> {
     let ground = Ground {
         workspace: absolute("/tmp")?,
         home: places.home.clone(),
+        closed: Vec::new(),
         unfit: None,
         agent_files: Vec::new(),
         own_files: Vec::new(),
         grant_file: PathBuf::from("/tmp/ringwall.toml"),
-        hooked: vec![HookedSettings {
-            path: PathBuf::from("/tmp/.claude/settings.json"),
-            command: "/opt/ringwall".into(),
-        }],
-        off_switches: agent.off_switches,
+        settings: SettingsGround { rules: agent.settings_rules, ..SettingsGround::default() },
     };
     let loaded = config::Loaded {
         policy: Policy::built_in(),

@@ -6,9 +6,9 @@
 
 mod wire;
 
-use model::{Access, Effect, OffSwitch, Presence, Tool};
+use model::{Access, Effect, OffSwitch, Presence, SettingsRules, Shape, Tool};
 
-use crate::agent::{Agent, Caps, OwnFiles, SettingsFiles};
+use crate::agent::{Agent, Caps, OwnFiles, SelfCheck, SettingsFiles};
 
 pub(crate) const AGENT: Agent = Agent {
     name: "claude",
@@ -19,7 +19,31 @@ pub(crate) const AGENT: Agent = Agent {
     essential_domains: &["api.anthropic.com"],
     project_dir_variable: "CLAUDE_PROJECT_DIR",
     shell_marker: "CLAUDECODE",
-    off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+    // Measured on 2.1.325, also which values make it ignore a whole file: nearly all of a wrong
+    // type, at any depth. Keys that are not listed here cannot change while a session runs.
+    settings_rules: SettingsRules {
+        off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
+        off_variables: &["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"],
+        ground_variables: &[
+            "CLAUDE_CONFIG_DIR",
+            "CLAUDE_CODE_TMPDIR",
+            "CLAUDE_PROJECT_DIR",
+            // What shells are started with and through; hooks without a shell do not mind.
+            "CLAUDE_CODE_SHELL*",
+        ],
+        shapes: &[
+            ("$schema", Shape::Text),
+            ("model", Shape::Text),
+            ("outputStyle", Shape::Text),
+            ("alwaysThinkingEnabled", Shape::Switch),
+            ("includeCoAuthoredBy", Shape::Switch),
+            ("verbose", Shape::Switch),
+            ("disableAllHooks", Shape::Switch),
+            ("env", Shape::Variables),
+            ("permissions", Shape::Lists(&["allow", "deny", "ask", "additionalDirectories"])),
+            ("hooks", Shape::Hooks),
+        ],
+    },
     // Found by running 2.1.325 and reading what it tells the model to read. Other sessions, other
     // projects and transcripts stay closed.
     own_files: OwnFiles {
@@ -45,10 +69,30 @@ pub(crate) const AGENT: Agent = Agent {
         project: ".claude/settings.json",
         local: ".claude/settings.local.json",
     },
-    hook_events: &[("PreToolUse", Some("*")), ("ConfigChange", None)],
+    // What a session is told at its start does not reach its subagents, so both are told.
+    hook_events: &[
+        ("PreToolUse", Some("*")),
+        ("ConfigChange", None),
+        ("SessionStart", None),
+        ("SubagentStart", None),
+    ],
+    self_check: Some(SelfCheck {
+        args: &["doctor"],
+        environment: &[
+            ("DISABLE_AUTOUPDATER", "1"),
+            ("DISABLE_TELEMETRY", "1"),
+            ("DISABLE_ERROR_REPORTING", "1"),
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            // Nothing listens there: whatever it wants to look up, it cannot.
+            ("HTTP_PROXY", "http://127.0.0.1:9"),
+            ("HTTPS_PROXY", "http://127.0.0.1:9"),
+        ],
+    }),
     exec_form_since: Some([2, 1, 197]),
     decode: wire::decode,
     encode: wire::encode,
+    tell: wire::tell,
+    env_file_variable: Some("CLAUDE_ENV_FILE"),
 };
 
 const fn path(field: &'static str, access: Access) -> Effect {
@@ -121,4 +165,7 @@ const TOOLS: &[Tool] = &[
     tool("ScheduleWakeup", &[]),
     tool("ListMcpResources", &[]),
     tool("PushNotification", &[]),
+    tool("ReportFindings", &[]),
+    tool("StructuredOutput", &[]),
+    tool("LSP", &[optional_path("filePath", Access::Read)]),
 ];

@@ -8,6 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::agent::{DecodeError, Reply};
 
+/// A model needs a few reasons, not hundreds.
+const MOST_REASONS: usize = 8;
+
 #[derive(Deserialize)]
 struct Wire {
     #[serde(default)]
@@ -42,6 +45,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Event, DecodeError> {
             };
             EventKind::BeforeTool(ToolCall { tool, input })
         }
+        "SessionStart" | "SubagentStart" => EventKind::Started(name),
         // Skills are no settings: they hold no hooks of ours.
         "ConfigChange" if wire.source.as_deref() != Some("skills") => {
             EventKind::SettingsChanged(wire.file_path)
@@ -55,7 +59,7 @@ pub(super) fn encode(event: &Event, decision: &Decision, notices: &[String]) -> 
     let mut answer = match &event.kind {
         EventKind::BeforeTool(call) => before_tool(call, decision),
         EventKind::SettingsChanged(_) => settings_changed(decision),
-        EventKind::Other(_) => Map::new(),
+        EventKind::Started(_) | EventKind::Other(_) => Map::new(),
     };
     if !notices.is_empty() {
         answer.insert("systemMessage".into(), json!(format!("ringwall: {}", notices.join("; "))));
@@ -64,6 +68,14 @@ pub(super) fn encode(event: &Event, decision: &Decision, notices: &[String]) -> 
         return Reply::default();
     }
     Reply { stdout: Value::Object(answer).to_string().into_bytes() }
+}
+
+/// Text that goes in front of the model.
+pub(super) fn tell(event: &str, text: &str) -> Reply {
+    let answer = json!({
+        "hookSpecificOutput": { "hookEventName": event, "additionalContext": text }
+    });
+    Reply { stdout: answer.to_string().into_bytes() }
 }
 
 fn before_tool(call: &ToolCall, decision: &Decision) -> Map<String, Value> {
@@ -75,7 +87,7 @@ fn before_tool(call: &ToolCall, decision: &Decision) -> Map<String, Value> {
             let mut input = call.input.clone();
             input.insert(redirect.field.clone(), json!(redirect.value));
             output.insert("updatedInput".into(), Value::Object(input));
-            output.insert("additionalContext".into(), json!(told(decision)));
+            output.insert("additionalContext".into(), json!(moved(decision)));
         }
         (verdict @ (Verdict::Ask | Verdict::Deny), _) => {
             output.insert("permissionDecision".into(), json!(verdict.to_string()));
@@ -96,9 +108,26 @@ fn settings_changed(decision: &Decision) -> Map<String, Value> {
     }
 }
 
+/// What a corrected call moved where.
+fn moved(decision: &Decision) -> String {
+    let moved = decision.reasons().iter().filter(|reason| reason.text.starts_with("redirected "));
+    moved.map(|reason| format!("[ringwall] {}", reason.text)).collect::<Vec<_>>().join("\n")
+}
+
 /// What the agent is told: each deciding reason with its rule, its place and the way out.
 fn told(decision: &Decision) -> String {
-    decision.deciding().map(sentence).collect::<Vec<_>>().join("\n")
+    let mut sentences: Vec<String> = Vec::new();
+    for reason in decision.deciding() {
+        let sentence = sentence(reason);
+        if !sentences.contains(&sentence) {
+            sentences.push(sentence);
+        }
+        if sentences.len() == MOST_REASONS {
+            sentences.push("ringwall: and more".into());
+            break;
+        }
+    }
+    sentences.join("\n")
 }
 
 fn sentence(reason: &Reason) -> String {

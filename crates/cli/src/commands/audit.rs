@@ -21,20 +21,35 @@ pub(super) fn run(verb: AuditVerb) -> Result<ExitCode, Failure> {
         }
         AuditVerb::Query(args) => {
             let json = args.json;
-            show(&log.query(&filter(args)).map_err(Failure::new)?, json)
+            show(&log.query(&filter(args)?).map_err(Failure::new)?, json)
         }
         AuditVerb::Verify { expect_head, json } => verify(&log, expect_head.as_deref(), json),
     }
 }
 
-fn filter(args: QueryArgs) -> Filter {
+fn filter(args: QueryArgs) -> Result<Filter, Failure> {
     let verdict = args.verdict.map(|verdict| match verdict {
         VerdictName::Allow => Verdict::Allow,
         VerdictName::Ask => Verdict::Ask,
         VerdictName::Deny => Verdict::Deny,
     });
     let QueryArgs { agent, session, tool, since, text, last, .. } = args;
-    Filter { verdict, agent, session, tool, since, text, last }
+    if let Some(since) = since.as_deref().filter(|since| !is_time(since)) {
+        return Err(Failure::usage(format!("`{since}` is no time in UTC"))
+            .hint("write it as 2026-11-15 or 2026-11-15T10:00:00Z"));
+    }
+    Ok(Filter { verdict, agent, session, tool, since, text, last })
+}
+
+/// Whether a text is a time of RFC 3339 in UTC, or the beginning of one up to a whole part.
+fn is_time(text: &str) -> bool {
+    const WHOLE: &str = "0000-01-01T00:00:00";
+    let text = text.strip_suffix('Z').unwrap_or(text);
+    let rest = match text.len() {
+        4 | 7 | 10 | 13 | 16 => WHOLE.get(text.len()..).unwrap_or_default(),
+        _ => "",
+    };
+    humantime::parse_rfc3339(&format!("{text}{rest}Z")).is_ok()
 }
 
 fn show(found: &Found, as_json: bool) -> Result<ExitCode, Failure> {

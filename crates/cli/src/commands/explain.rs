@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
-use model::{Decision, Event, EventKind, Mode, Reason, ToolCall, Verdict};
+use model::{Action, Decision, Event, EventKind, Mode, Reason, ToolCall, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::{describe, setup_failed};
@@ -87,6 +87,9 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         rows.push(vec!["tool".into(), call.tool.clone()]);
     }
     for action in &judged.actions {
+        if let Action::Run { command } = action {
+            rows.extend(commands(command, &pipeline::scene(setup, event)));
+        }
         rows.push(vec!["action".into(), terminal::plain(&describe(action))]);
     }
     let colour = match decision.verdict() {
@@ -107,10 +110,25 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
     if let Some(redirect) = decision.redirect() {
         rows.push(vec!["corrected".into(), redirect.value.clone()]);
     }
-    for ignored in &setup.loaded.ignored {
-        rows.push(vec!["untrusted".into(), format!("{ignored} (see `ringwall trust`)")]);
+    for ignored in setup.loaded.untrusted() {
+        let line = terminal::plain(&ignored.to_string());
+        rows.push(vec!["untrusted".into(), format!("{line} (see `ringwall policy check`)")]);
     }
     terminal::table(&rows)
+}
+
+/// Each command as it is understood, with its directory where that is not the workspace.
+fn commands(text: &str, scene: &policy::Scene) -> Vec<Vec<String>> {
+    let row = |one: policy::Outline| {
+        let place = match one.dir {
+            Ok(dir) if dir == scene.cwd => String::new(),
+            Ok(dir) => format!("  in {}", dir.display()),
+            Err(why) => format!("  in a directory that is not known: {why}"),
+        };
+        let place = terminal::paint(&place, Paint::Dim);
+        vec!["command".to_owned(), terminal::plain(&one.words) + &place]
+    };
+    policy::outline(text, scene).into_iter().map(row).collect()
 }
 
 fn because(reason: &Reason) -> String {

@@ -1,18 +1,18 @@
 //! `ringwall grant read|write|domain X`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
-use config::{Grant, Granted, PROJECT_FILE, Trust};
+use config::{Grant, Granted, Project, Trust};
 use facts::Places;
-use model::{DomainRule, FileText, shell_word};
+use model::{DomainRule, shell_word};
 use policy::PathRule;
 
-use super::refuse_agents;
-use crate::args::{GrantTarget, GrantVerb};
+use super::{refuse_agents, unusable};
+use crate::args::GrantVerb;
 use crate::failure::Failure;
 use crate::files;
-use crate::terminal;
+use crate::terminal::{self, plain};
 
 pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
     refuse_agents("grant")?;
@@ -25,19 +25,27 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
             (Grant::Domain(rule), target)
         }
     };
-    let file = file(&target, &places);
-    refuse_untrusted(&places, &file, &target)?;
-    match config::grant(&file, &grant).map_err(Failure::config)? {
-        Granted::AlreadyThere => {
-            terminal::print(&format!("{grant} is already in {}\n", file.display()));
-        }
+    // From reading to writing, or of two grants at once one would be lost.
+    let _lock = files::lock(&places.state_dir).map_err(Failure::new)?;
+    let file = if target.user {
+        places.user_config()
+    } else {
+        Project::around(&places.cwd, &places.home).grant_file()
+    };
+    if !target.user {
+        refuse_untrusted(&places, &file)?;
+    }
+    let shown = plain(&format!("{grant}"));
+    let name = plain(&file.display().to_string());
+    match config::grant(&file, &grant).map_err(unusable)? {
+        Granted::AlreadyThere => terminal::print(&format!("{shown} is already in {name}\n")),
         Granted::Added(text) => {
             let failed = |error| Failure::new(format!("cannot write {}: {error}", file.display()));
             files::replace(&file, &text).map_err(failed)?;
             if !target.user {
                 Trust::at(&places.state_dir).add(&file, &text).map_err(Failure::new)?;
             }
-            terminal::print(&format!("added {grant} to {}\n", file.display()));
+            terminal::print(&format!("added {shown} to {name}\n"));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -60,26 +68,18 @@ fn rule(typed: &str, places: &Places) -> Result<String, Failure> {
     Ok(text)
 }
 
-fn file(target: &GrantTarget, places: &Places) -> PathBuf {
-    if target.user {
-        places.user_config()
-    } else {
-        let root = facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone());
-        root.canonicalize().unwrap_or(root).join(PROJECT_FILE)
-    }
-}
-
 /// Writing a file makes its content trusted, so nothing may ride along that the user never saw.
-fn refuse_untrusted(places: &Places, file: &Path, target: &GrantTarget) -> Result<(), Failure> {
-    let FileText::Text(text) = facts::read_small(file) else { return Ok(()) };
-    if target.user || Trust::at(&places.state_dir).holds(file, &text) {
+fn refuse_untrusted(places: &Places, file: &Path) -> Result<(), Failure> {
+    let text = config::read_project_file(file).map_err(unusable)?;
+    let Some(text) = text.filter(|text| !Trust::at(&places.state_dir).holds(file, text)) else {
         return Ok(());
-    }
-    let widening = config::widening_of(places, file, &text).map_err(Failure::config)?;
+    };
+    let widening = config::widening_of(places, file, &text).map_err(unusable)?;
     if widening.is_empty() {
         return Ok(());
     }
-    let lines: String = widening.iter().map(|line| format!("\n  {line}")).collect();
+    let line = |line: &config::Widening| format!("\n  {}", plain(&line.to_string()));
+    let lines: String = widening.iter().map(line).collect();
     let text = format!("{} already has lines that are not trusted:{lines}", file.display());
     let hint = format!(
         "look at them, then run `ringwall trust {}`",

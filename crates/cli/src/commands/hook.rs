@@ -3,6 +3,7 @@
 //! Exits with 0 or 2 and nothing else. Whatever goes wrong ends as a block with a line on stderr,
 //! because every agent runs the tool when its hook fails in any other way.
 
+use std::collections::BTreeMap;
 use std::io::Read;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU8, Ordering};
@@ -10,12 +11,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use agents::Agent;
 use clap::Parser;
-use model::{Decision, Event, EventKind, Origin, Reason, Record, Verdict};
+use model::{Access, Action, Decision, Event, EventKind, Origin, Reason, Record, Verdict};
 use policy::{OnAuditFailure, OnError};
 
 use crate::args::{Args, Verb};
+use crate::files;
 use crate::pipeline::{self, Judged};
 use crate::setup::{Options, Setup, SetupError};
+use crate::start;
 use crate::terminal;
 
 /// An answer later than this is no answer: the call is blocked. Clients wait far longer.
@@ -30,9 +33,9 @@ static ON_ERROR: AtomicU8 = AtomicU8::new(BLOCK);
 
 /// The way from `main` that skips the parser where the words are the usual ones.
 pub(crate) fn from_command_line() -> ExitCode {
-    let words: Vec<_> = std::env::args().skip(2).collect();
+    let words: Vec<_> = std::env::args_os().skip(2).collect();
     if let [agent] = words.as_slice()
-        && agents::find(agent).is_some()
+        && let Some(agent) = agent.to_str().filter(|agent| agents::find(agent).is_some())
     {
         return run(agent, &Options::default());
     }
@@ -75,6 +78,10 @@ pub(crate) fn run(agent: &str, options: &Options) -> ExitCode {
         ON_ERROR.store(0, Ordering::Relaxed);
     }
     match (decoded, setup) {
+        (Ok(Event { kind: EventKind::Started(name), .. }), Ok(setup)) => {
+            start::pin_git(&setup);
+            send((agent.tell)(&name, &start::rules(&setup)).stdout)
+        }
         (Ok(event), Ok(setup)) => answer(&event, setup, started),
         (Ok(event), Err(error)) => refuse(agent, &event, &error),
         (Err(error), Ok(setup)) => {
@@ -113,8 +120,27 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
     }
     if decision.verdict() > Verdict::Allow {
         notices.extend(notes);
+    } else if decision.redirect().is_some()
+        && let Err(error) = redirected(&setup, &decision)
+    {
+        let text = format!("the quarantine cannot be made: {error}");
+        decision = decision.and(refusal("quarantine.dir", Origin::BuiltIn, text));
     }
     send((setup.agent.encode)(event, &decision, &notices).stdout)
+}
+
+/// A corrected call: the quarantine is there before it runs, and the user sees what moved.
+fn redirected(setup: &Setup, decision: &Decision) -> std::io::Result<()> {
+    if let Some(dir) = &setup.loaded.policy.quarantine.dir
+        && let Some(path) = dir.value.prefix(&setup.ground.workspace)
+    {
+        files::private_dir(path.as_path())?;
+    }
+    for reason in decision.reasons().iter().filter(|reason| reason.text.starts_with("redirected "))
+    {
+        terminal::error_line(&format!("[ringwall] {}", reason.text));
+    }
+    Ok(())
 }
 
 /// Refuses a call because nothing can be judged.
@@ -128,14 +154,19 @@ fn refuse(agent: &Agent, event: &Event, error: &SetupError) -> ExitCode {
 /// What every record, and every refusal, has to say about the policy itself.
 fn notes(setup: &Setup) -> Vec<String> {
     let mut notes = Vec::new();
-    if !setup.loaded.ignored.is_empty() {
-        let lines = setup.loaded.ignored.len();
+    let mut untrusted = BTreeMap::new();
+    for file in setup.loaded.untrusted().filter_map(|line| line.origin.file()) {
+        *untrusted.entry(file).or_insert(0) += 1;
+    }
+    for (file, lines) in untrusted {
         notes.push(format!(
-            "{lines} line(s) of {} would allow more and are not trusted; `ringwall trust` shows \
-             them",
-            setup.ground.grant_file.display()
+            "{lines} line(s) of {} would allow more and are not trusted; `ringwall policy check` \
+             shows them",
+            terminal::plain(&file.display().to_string())
         ));
     }
+    let variables = setup.loaded.warnings.iter().filter(|w| w.origin.file().is_none());
+    notes.extend(variables.map(|warning| terminal::plain(&warning.to_string())));
     if setup.loaded.policy.guard.on_error.value == OnError::Allow {
         notes.push("guard.on_error is \"allow\": calls run when judging them fails".into());
     }
@@ -146,7 +177,7 @@ fn notes(setup: &Setup) -> Vec<String> {
 fn record(
     setup: &Setup,
     event: &Event,
-    actions: &[model::Action],
+    actions: &[Action],
     decision: Option<&Decision>,
     notes: Vec<String>,
     started: Instant,
@@ -154,7 +185,7 @@ fn record(
     let tool = match &event.kind {
         EventKind::BeforeTool(call) => call.tool.clone(),
         EventKind::SettingsChanged(_) => "settings change".to_owned(),
-        EventKind::Other(name) => name.clone(),
+        EventKind::Started(name) | EventKind::Other(name) => name.clone(),
     };
     let rules = decision.into_iter().flat_map(Decision::deciding);
     let record = Record {
@@ -163,7 +194,7 @@ fn record(
         session: event.session.clone(),
         workspace: setup.ground.workspace.to_string(),
         tool,
-        actions: actions.to_vec(),
+        actions: actions.iter().filter(|action| worth_keeping(action)).cloned().collect(),
         verdict: decision.map_or(Verdict::Deny, Decision::verdict),
         rules: rules.map(|reason| format!("{} ({})", reason.rule, reason.origin)).collect(),
         config: setup.loaded.fingerprint.clone(),
@@ -172,6 +203,12 @@ fn record(
     };
     let log = audit::Log::at(setup.places.audit_dir());
     log.append(&record).map(|appended| appended.notices).map_err(|error| error.to_string())
+}
+
+/// Reads by commands are many and mostly harmless; the command itself is kept, and the rule that
+/// refused one.
+fn worth_keeping(action: &Action) -> bool {
+    !matches!(action, Action::Path { access: Access::Read, by: Some(_), .. } | Action::Place { .. })
 }
 
 fn refusal(rule: &str, origin: Origin, text: String) -> Reason {

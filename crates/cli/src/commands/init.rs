@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
-use config::PROJECT_FILE;
+use config::Project;
 use facts::Places;
 
 use super::{doctor, install, refuse_agents};
 use crate::args::InitArgs;
+use crate::client;
 use crate::failure::Failure;
 use crate::files;
 use crate::setup::settings_file;
@@ -30,8 +31,8 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     refuse_agents("init")?;
     let places = Places::from_environment().map_err(Failure::new)?;
     let root = facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone());
-    let file = root.join(PROJECT_FILE);
-    if file.exists() {
+    let file = Project::around(&places.cwd, &places.home).grant_file();
+    if file.symlink_metadata().is_ok() {
         terminal::print(&format!("{} is kept as it is\n", file.display()));
     } else {
         let failed = |error| Failure::new(format!("cannot write {}: {error}", file.display()));
@@ -42,7 +43,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     for agent in agents::ALL.iter().copied() {
         let user = settings_file(agent, &places, &root, agents::Scope::User);
         let has_settings = user.parent().is_some_and(std::path::Path::is_dir);
-        if install::version_of(agent).is_some() || has_settings {
+        if client::version_of(agent).is_some() || has_settings {
             found = true;
             terminal::print(&install::install_hook(agent, &places, args.scope)?);
         }

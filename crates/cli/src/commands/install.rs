@@ -1,19 +1,20 @@
 //! `ringwall install|uninstall AGENT`.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
-use agents::{Agent, Form, HookCommand, Scope};
+use agents::{Agent, Form, HookCommand, Installed, Scope};
 use facts::Places;
 use model::FileText;
 
 use super::refuse_agents;
 use crate::args::{InstallArgs, ScopeName};
+use crate::client::{self, Opinion};
 use crate::failure::Failure;
 use crate::files;
-use crate::installs::{Install, Installs};
+use crate::installs::{Install, LockedInstalls};
 use crate::setup::settings_file;
-use crate::terminal;
+use crate::terminal::{self, plain};
 
 pub(super) fn install(args: &InstallArgs) -> Result<ExitCode, Failure> {
     refuse_agents("install")?;
@@ -28,27 +29,29 @@ pub(super) fn uninstall(args: &InstallArgs) -> Result<ExitCode, Failure> {
     let places = Places::from_environment().map_err(Failure::new)?;
     let agent = known(&args.agent)?;
     let path = path_of(agent, &places, args.scope);
+    let mut installs = open_installs(&places)?;
+    let programs = installs.list.programs(agent.name);
+    let known = installs.take(agent.name, &path);
     let Some(text) = read(&path)? else {
+        installs.write().map_err(Failure::new)?;
         terminal::print(&format!("{} does not exist\n", path.display()));
         return Ok(ExitCode::SUCCESS);
     };
-    let mut installs = read_installs(&places)?;
-    let known = installs.take(agent.name, &path);
-    let said = match known {
-        // Nobody touched the file since: put back exactly what was there.
-        Some(Install { before: None, ref path, .. })
-            if known.as_ref().is_some_and(|k| k.left_as(&text)) =>
-        {
-            std::fs::remove_file(path).map_err(|error| cannot("remove", path, &error))?;
+    // Nobody touched the file since: put back exactly what was there.
+    let before = known.filter(|known| known.left_as(&text)).map(|known| known.before);
+    let before = before.map(|hash| hash.map(|hash| installs.list.backup(&hash)).transpose());
+    let said = match before {
+        Some(Ok(None)) => {
+            files::remove(&path).map_err(|error| cannot("remove", &path, &error))?;
             format!("removed {}, which did not exist before\n", path.display())
         }
-        Some(Install { before: Some(ref before), .. })
-            if known.as_ref().is_some_and(|k| k.left_as(&text)) =>
-        {
-            files::replace(&path, before).map_err(|error| cannot("write", &path, &error))?;
+        Some(Ok(Some(before))) => {
+            files::replace(&path, &before).map_err(|error| cannot("write", &path, &error))?;
             format!("{} is as it was before\n", path.display())
         }
-        _ => match agents::uninstall(agent, &text).map_err(Failure::new)? {
+        Some(Err(_)) | None => match agents::uninstall(agent, &text, &programs)
+            .map_err(Failure::new)?
+        {
             Some(edited) => {
                 files::replace(&path, &edited).map_err(|error| cannot("write", &path, &error))?;
                 format!("took the hook out of {}\n", path.display())
@@ -56,7 +59,7 @@ pub(super) fn uninstall(args: &InstallArgs) -> Result<ExitCode, Failure> {
             None => format!("the hook is not in {}\n", path.display()),
         },
     };
-    installs.write(&places.state_dir).map_err(Failure::new)?;
+    installs.write().map_err(Failure::new)?;
     terminal::print(&said);
     Ok(ExitCode::SUCCESS)
 }
@@ -68,37 +71,95 @@ pub(super) fn install_hook(
     scope: ScopeName,
 ) -> Result<String, Failure> {
     let path = path_of(agent, places, scope);
+    let form = form(agent);
+    let mut installs = open_installs(places)?;
     let before = read(&path)?;
-    let hook = HookCommand {
-        program: own_path()?,
-        args: vec!["hook".into(), agent.name.into()],
-        form: form(agent),
-    };
     let text = before.as_deref().unwrap_or_default();
-    let after = agents::install(agent, text, &hook)
-        .map_err(|error| Failure::config(format!("{}: {error}", path.display())))?;
+    let programs = installs.list.programs(agent.name);
+    let unusable = |why: &dyn std::fmt::Display| {
+        Failure::config(format!("{}: {why}", path.display())).hint("nothing was changed")
+    };
+    let found = agents::installed(agent, text, &programs).map_err(|error| unusable(&error))?;
+    let mut args = vec!["hook".into(), agent.name.into()];
+    let mut phases = found.hooks.iter().map(|(_, hook)| hook.phase_args());
+    args.extend(phases.find(|args| !args.is_empty()).unwrap_or_default());
+    let hook = HookCommand { program: own_path()?, args, form };
+    let after = agents::install(agent, text, &hook, &programs).map_err(|error| unusable(&error))?;
+    if let Some(why) = never_called(agent, &after) {
+        return Err(unusable(&why));
+    }
     // The backup is noted first: a crash in between leaves a backup too many, not one too few.
-    let mut installs = read_installs(places)?;
-    let install = Install::new(agent.name, &path, hook.command_field(), before, &after);
-    installs.add(install);
-    installs.write(&places.state_dir).map_err(Failure::new)?;
+    let failed = |error: std::io::Error| Failure::new(format!("cannot note the install: {error}"));
+    let known = installs.take(agent.name, &path);
+    let before = match known.filter(|known| known.left_as(text)) {
+        Some(known) => known.before,
+        // Edited since, or never seen: what counts is what the user has there now.
+        None => before
+            .as_deref()
+            .map(|text| {
+                let without = agents::uninstall(agent, text, &programs).ok().flatten();
+                installs.keep(without.as_deref().unwrap_or(text))
+            })
+            .transpose()
+            .map_err(failed)?,
+    };
+    installs.add(Install {
+        agent: agent.name.into(),
+        path: path.clone(),
+        program: hook.program.clone(),
+        groups: agents::groups(agent, &hook),
+        before,
+        after: installs.keep(&after).map_err(failed)?,
+    });
+    installs.write().map_err(failed)?;
     files::replace(&path, &after).map_err(|error| cannot("write", &path, &error))?;
-    Ok(format!("{} now asks Ringwall before every tool call ({})\n", agent.title, path.display()))
+    drop(installs);
+    Ok(report(agent, &path, &found, &hook, &after))
 }
 
-/// The version of the agent's program, as it says itself.
-pub(super) fn version_of(agent: &Agent) -> Option<(String, [u32; 3])> {
-    let output = Command::new(agent.program).arg("--version").output().ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    let word = text.split_whitespace().next()?.to_owned();
-    let mut numbers = word.split('.').map(|part| part.parse().ok());
-    let version = [numbers.next()??, numbers.next()??, numbers.next()??];
-    Some((word, version))
+/// What was done, what became of arguments that stood there, and what the agent makes of it.
+fn report(
+    agent: &Agent,
+    path: &Path,
+    found: &Installed,
+    hook: &HookCommand,
+    after: &str,
+) -> String {
+    let at = path.display();
+    let mut text = format!("{} now asks Ringwall before every tool call ({at})\n", agent.title);
+    if !hook.phase_args().is_empty() {
+        text.push_str(&format!("kept `{}`\n", plain(&hook.phase_args().join(" "))));
+    }
+    let mut dropped: Vec<_> =
+        found.hooks.iter().map(|(_, hook)| hook.foreign_args().join(" ")).collect();
+    dropped.dedup();
+    for args in dropped.iter().filter(|args| !args.is_empty()) {
+        let args = plain(args);
+        text.push_str(&format!("took out `{args}`, with which the hook was started until now\n"));
+    }
+    if let Opinion::Rejects(complaints) = client::opinion(agent, after) {
+        for complaint in complaints {
+            let complaint = plain(&complaint);
+            text.push_str(&format!("but {} may ignore that file: {complaint}\n", agent.title));
+        }
+    }
+    text
+}
+
+/// Why an agent with these settings would not call our hook, as far as that is certain.
+fn never_called(agent: &Agent, text: &str) -> Option<String> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let settings = serde_json::from_str(text).unwrap_or_default();
+    let rules = &agent.settings_rules;
+    policy::hooks_off(rules, &settings).or_else(|| {
+        let key = policy::wrong_shape(rules, &settings)?;
+        Some(format!("{} cannot use `{key}`, and ignores the whole file", agent.title))
+    })
 }
 
 /// Without a shell where the agent is known to manage that; every version can start a shell.
 fn form(agent: &Agent) -> Form {
-    match (agent.exec_form_since, version_of(agent)) {
+    match (agent.exec_form_since, client::version_of(agent)) {
         (Some(since), Some((_, version))) if version >= since => Form::Exec,
         _ => Form::Shell,
     }
@@ -131,9 +192,12 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
     }
 }
 
-fn read_installs(places: &Places) -> Result<Installs, Failure> {
-    Installs::read(&places.state_dir)
-        .map_err(|error| Failure::new(format!("the list of installs cannot be read: {error}")))
+fn open_installs(places: &Places) -> Result<LockedInstalls, Failure> {
+    LockedInstalls::open(&places.state_dir).map_err(|error| {
+        let dir = places.state_dir.display();
+        Failure::new(format!("the list of installs cannot be read: {error}"))
+            .hint(format!("move {dir}/installs.json away, and install again"))
+    })
 }
 
 fn known(name: &str) -> Result<&'static Agent, Failure> {

@@ -8,6 +8,7 @@ pub(crate) mod hook;
 mod init;
 mod install;
 mod policy;
+mod prompt;
 mod trust;
 
 use std::process::ExitCode;
@@ -33,6 +34,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Grant(verb) => grant::run(verb),
         Verb::Trust(args) => trust::run(&args),
         Verb::Audit(verb) => audit::run(verb),
+        Verb::Prompt(args) => prompt::run(args),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::command(), "ringwall", &mut script);
@@ -56,10 +58,18 @@ fn refuse_agents(verb: &str) -> Result<(), Failure> {
     }
 }
 
+/// A file that cannot be used. What it says of itself must not look like what we say.
+fn unusable(error: impl ToString) -> Failure {
+    Failure::config(terminal::plain(&error.to_string()))
+}
+
 fn setup_failed(error: SetupError) -> Failure {
     match error {
         SetupError::Config(error) => {
-            let problems = error.problems.iter().map(|problem| format!("\n  {problem}"));
+            let problem = |problem: &config::Problem| {
+                format!("\n  {}", terminal::plain(&problem.to_string()))
+            };
+            let problems = error.problems.iter().map(problem);
             Failure::config(format!(
                 "the configuration cannot be used{}",
                 problems.collect::<String>()
@@ -73,7 +83,15 @@ fn setup_failed(error: SetupError) -> Failure {
 /// An action in a few words, for people.
 fn describe(action: &Action) -> String {
     match action {
-        Action::Path { access, path } => format!("{access} {}", path.at.display()),
+        Action::Path { access, path, by } => {
+            let by = by.as_ref().map_or_else(String::new, |by| format!("{by}: "));
+            format!("{by}{access} {}", path.at.display())
+        }
+        Action::Place { path, by } => format!("{by}: move or remove all of {}", path.at.display()),
+        Action::Enter { path, by } => format!("{by}: work in {}", path.at.display()),
+        Action::Fetch(fetch) => format!("{}: fetch to {}", fetch.by, fetch.to.at.display()),
+        Action::RunFetched { part } => format!("run what was fetched: {part}"),
+        Action::Opaque { part, why } => format!("not known: {part} ({why})"),
         Action::Run { command } => format!("run {command}"),
         Action::Connect { target } => format!("connect to {target}"),
         Action::LeaveSandbox { field } => format!("leave the sandbox ({field})"),

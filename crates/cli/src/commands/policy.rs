@@ -11,7 +11,7 @@ use super::setup_failed;
 use crate::args::{Common, PolicyVerb};
 use crate::failure::Failure;
 use crate::setup::Setup;
-use crate::terminal::{self, Paint};
+use crate::terminal::{self, Paint, plain};
 
 pub(super) fn run(verb: PolicyVerb) -> Result<ExitCode, Failure> {
     match verb {
@@ -52,10 +52,10 @@ fn show(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
         terminal::print(&format!("{shown:#}\n"));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = format!("# workspace {}\n", setup.ground.workspace);
+    let mut text = format!("# workspace {}\n", plain(&setup.ground.workspace.to_string()));
     let cells = |row: &Row| {
         let value = row.value.as_ref().map_or_else(|| "(none)".to_owned(), Value::to_string);
-        vec![row.key.clone(), value, row.origin.to_string()]
+        vec![plain(&row.key), plain(&value), plain(&row.origin.to_string())]
     };
     text.push_str(&terminal::table(&rows.iter().map(cells).collect::<Vec<_>>()));
     text.push_str(&untrusted(&setup));
@@ -64,12 +64,13 @@ fn show(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
 }
 
 fn untrusted(setup: &Setup) -> String {
-    if setup.loaded.ignored.is_empty() {
-        return String::new();
+    let lines = setup.loaded.untrusted().map(|line| plain(&line.to_string()) + "\n");
+    let lines: String = lines.collect();
+    if lines.is_empty() {
+        return lines;
     }
     let heading = "\n# ignored until trusted with `ringwall trust`:\n";
-    let lines = setup.loaded.ignored.iter().map(|line| format!("{line}\n"));
-    terminal::paint(heading, Paint::Yellow) + &lines.collect::<String>()
+    terminal::paint(heading, Paint::Yellow) + &lines
 }
 
 struct Row {
@@ -150,13 +151,14 @@ fn check(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
     }
     let mut text = String::new();
     for file in &setup.loaded.files {
-        text.push_str(&format!("{} is valid\n", file.display()));
+        text.push_str(&format!("{} is valid\n", plain(&file.display().to_string())));
     }
     if setup.loaded.files.is_empty() {
         text.push_str("there is no configuration file; the built-in rules hold\n");
     }
     for warning in &warnings {
-        text.push_str(&format!("{} {warning}\n", terminal::paint("warning:", Paint::Yellow)));
+        let label = terminal::paint("warning:", Paint::Yellow);
+        text.push_str(&format!("{label} {}\n", plain(&warning.to_string())));
     }
     text.push_str(&untrusted(&setup));
     terminal::print(&text);

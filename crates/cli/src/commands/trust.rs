@@ -1,46 +1,125 @@
-//! `ringwall trust [FILE]`.
+//! `ringwall trust [FILE]`: shows what a project's files would allow, and trusts them if told so.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use config::{PROJECT_FILE, Trust};
+use config::{Project, Trust, Widening};
 use facts::Places;
-use model::FileText;
+use model::shell_word;
 
-use super::refuse_agents;
+use super::{refuse_agents, unusable};
 use crate::args::TrustArgs;
 use crate::failure::Failure;
-use crate::terminal;
+use crate::files;
+use crate::terminal::{self, plain};
 
 pub(super) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     refuse_agents("trust")?;
     let places = Places::from_environment().map_err(Failure::new)?;
-    let named = match &args.file {
-        Some(file) => places.cwd.join(file),
-        None => {
-            facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone()).join(PROJECT_FILE)
-        }
+    let trust = Trust::at(&places.state_dir);
+    let files = match &args.file {
+        Some(file) => vec![real(&places.cwd.join(file))?],
+        None => Project::around(&places.cwd, &places.home).files(),
     };
-    let file: PathBuf = named
-        .canonicalize()
-        .map_err(|error| Failure::config(format!("cannot read {}: {error}", named.display())))?;
-    let text = match facts::read_small(&file) {
-        FileText::Text(text) => text,
-        FileText::Missing => return Err(Failure::config(format!("{} is gone", file.display()))),
-        FileText::Unreadable(why) => {
-            return Err(Failure::config(format!("cannot read {}: {why}", file.display())));
+    if args.forget {
+        return forget(&trust, &files);
+    }
+    let wanted = wanted(&places, &trust, &files)?;
+    if wanted.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    if !args.yes && !terminal::is_attended() {
+        let named = args.file.as_ref().map(|file| shell_word(&file.display().to_string()));
+        let command = named.map_or_else(String::new, |file| format!(" {file}"));
+        return Err(Failure::config("nobody is there to confirm, so nothing was trusted")
+            .hint(format!("if these lines are right: ringwall trust --yes{command}")));
+    }
+    if !args.yes && !terminal::confirm("Trust these lines?") {
+        terminal::print("nothing was trusted\n");
+        return Ok(ExitCode::FAILURE);
+    }
+    add(&places, &trust, &wanted)
+}
+
+/// A file whose lines the user may want to count.
+struct Wanted {
+    path: PathBuf,
+    text: String,
+    widening: Vec<Widening>,
+}
+
+/// Shows every file, and gives those that need the user's word.
+fn wanted(places: &Places, trust: &Trust, files: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
+    let mut wanted = Vec::new();
+    let mut shown = String::new();
+    for path in files {
+        let Some(text) = config::read_project_file(path).map_err(unusable)? else {
+            continue;
+        };
+        let name = plain(&path.display().to_string());
+        let widening = config::widening_of(places, path, &text).map_err(unusable)?;
+        if trust.holds(path, &text) {
+            shown.push_str(&format!("{name} is trusted as it is\n"));
+        } else if widening.is_empty() {
+            // What was trusted before does not come back by itself.
+            trust.forget(path).map_err(Failure::new)?;
+            shown.push_str(&format!("{name} widens nothing and needs no trust\n"));
+        } else {
+            shown.push_str(&format!("{name} would allow more:\n"));
+            let lines = widening.iter().map(|line| format!("  {}\n", plain(&line.to_string())));
+            shown.push_str(&lines.collect::<String>());
+            wanted.push(Wanted { path: path.clone(), text, widening });
         }
-    };
-    let widening = config::widening_of(&places, &file, &text).map_err(Failure::config)?;
-    Trust::at(&places.state_dir).add(&file, &text).map_err(Failure::new)?;
-    let mut shown = format!("trusted {} as it is now\n", file.display());
-    if widening.is_empty() {
-        shown.push_str("it widens nothing\n");
     }
-    for line in widening {
-        shown.push_str(&format!("  now counts: {line}\n"));
+    if shown.is_empty() {
+        let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
+        return Err(Failure::config(format!("there is no {}", names.join(", no "))));
     }
-    shown.push_str("any change to the file ends the trust\n");
+    terminal::print(&shown);
+    Ok(wanted)
+}
+
+fn add(places: &Places, trust: &Trust, wanted: &[Wanted]) -> Result<ExitCode, Failure> {
+    let _lock = files::lock(&places.state_dir).map_err(Failure::new)?;
+    for Wanted { path, text, widening } in wanted {
+        let now = config::read_project_file(path).map_err(unusable)?;
+        if now.as_deref() != Some(text) {
+            let text = format!("{} was changed meanwhile; it is not trusted", path.display());
+            return Err(Failure::config(text).hint("run `ringwall trust` again"));
+        }
+        trust.add(path, text).map_err(Failure::new)?;
+        let mut shown = format!("trusted {} as it is now\n", plain(&path.display().to_string()));
+        for line in widening {
+            shown.push_str(&format!("  now counts: {}\n", plain(&line.to_string())));
+        }
+        terminal::print(&shown);
+    }
+    terminal::print("any change to a file ends its trust, until it is exactly as now again\n");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn forget(trust: &Trust, files: &[PathBuf]) -> Result<ExitCode, Failure> {
+    let mut shown = String::new();
+    for path in files {
+        if trust.forget(path).map_err(Failure::new)? {
+            let name = plain(&path.display().to_string());
+            shown.push_str(&format!("{name} is no longer trusted\n"));
+        }
+    }
+    if shown.is_empty() {
+        shown.push_str("nothing was trusted here\n");
+    }
     terminal::print(&shown);
     Ok(ExitCode::SUCCESS)
+}
+
+/// The file as the configuration would name it: its directory free of links. The file itself is
+/// not followed, because a link is no project file.
+fn real(named: &Path) -> Result<PathBuf, Failure> {
+    let cannot = |why: &str| Failure::config(format!("cannot read {}: {why}", named.display()));
+    let (Some(dir), Some(name)) = (named.parent(), named.file_name()) else {
+        return Err(cannot("it is not a file"));
+    };
+    let dir = dir.canonicalize().map_err(|error| cannot(&error.to_string()))?;
+    Ok(dir.join(name))
 }

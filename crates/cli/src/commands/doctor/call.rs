@@ -1,0 +1,124 @@
+//! Calls an installed hook as its agent would.
+
+use std::path::Path;
+use std::process::Command;
+use std::time::Duration;
+
+use agents::{Form, HookCommand};
+use model::Verdict;
+use serde_json::{Value, json};
+
+use super::{Check, State, check};
+use crate::child;
+use crate::pipeline;
+use crate::setup::{Options, Setup};
+
+/// Our own deadline is far below, the agent's far above.
+const LIMIT: Duration = Duration::from_secs(5);
+
+/// One call that must be refused for its flag, one that must pass, and one that must be refused for
+/// where it leads.
+pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookCommand) -> Vec<Check> {
+    let place = format!("{event} in {}", path.display());
+    let outside = outside(setup, hook);
+    let (state, text) = match outcome(setup, hook, outside.as_ref()) {
+        Ok(()) => (State::Good, "refuses what it must, passes what it may".to_owned()),
+        Err(why) => (State::Bad, why),
+    };
+    let name = setup.agent.name;
+    let remedy = format!("ringwall install {name}");
+    let remedy = (state == State::Bad).then_some(remedy.as_str());
+    let mut checks = vec![check(name, state, format!("{place}: {text}"), remedy)];
+    if outside.is_none() {
+        let text = format!("{place}: the policy lets every place be read, so none was tried");
+        checks.push(check(name, State::Note, text, None));
+    }
+    checks
+}
+
+fn outcome(setup: &Setup, hook: &HookCommand, outside: Option<&Value>) -> Result<(), String> {
+    let let_pass = "let a call pass that must be refused";
+    let leaving = json!({"command": "true", "dangerouslyDisableSandbox": true});
+    if answer(hook, setup, &call(setup, "Bash", &leaving))? != Verdict::Deny {
+        return Err(let_pass.into());
+    }
+    if answer(hook, setup, &call(setup, "Bash", &json!({"command": "true"})))? != Verdict::Allow {
+        return Err("refuses a harmless call".into());
+    }
+    match outside {
+        Some(outside) if answer(hook, setup, outside)? != Verdict::Deny => {
+            Err(format!("{let_pass}: reading outside the workspace"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A call to read what the policy in force for this hook does not let be read, if there is such.
+fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
+    let workspace = setup.ground.workspace.as_path();
+    let phase = hook.phase_args().last().map(|arg| arg.trim_start_matches("--phase=").to_owned());
+    let options = Options { workspace: Some(workspace.into()), phase, ..Options::default() };
+    let in_force = Setup::prepare(setup.agent, &options, "doctor").ok()?;
+    // A name that nobody can have prepared for.
+    let name = format!("ringwall-doctor-{}", std::process::id());
+    let dirs = [workspace.parent()?, setup.places.home.as_path(), Path::new("/")];
+    let mut calls =
+        dirs.into_iter().map(|dir| call(setup, "Read", &json!({"file_path": dir.join(&name)})));
+    calls.find(|call| {
+        let event = (setup.agent.decode)(call.to_string().as_bytes());
+        event.is_ok_and(|event| {
+            pipeline::judge(&in_force, &event).decision.verdict() == Verdict::Deny
+        })
+    })
+}
+
+fn call(setup: &Setup, tool: &str, input: &Value) -> Value {
+    json!({
+        "session_id": "doctor",
+        "cwd": setup.ground.workspace.as_path(),
+        "permission_mode": "default",
+        "hook_event_name": "PreToolUse",
+        "tool_name": tool,
+        "tool_input": input,
+    })
+}
+
+fn answer(hook: &HookCommand, setup: &Setup, call: &Value) -> Result<Verdict, String> {
+    let workspace = setup.ground.workspace.as_path();
+    let mut command = match hook.form {
+        Form::Exec => {
+            let mut command = Command::new(&hook.program);
+            command.args(&hook.args);
+            command
+        }
+        Form::Shell => {
+            let mut command = Command::new("/bin/sh");
+            command.arg("-c").arg(hook.line());
+            command
+        }
+    };
+    command.current_dir(workspace).env(setup.agent.project_dir_variable, workspace);
+    let ended = child::run(&mut command, call.to_string().as_bytes(), LIMIT)
+        .map_err(|error| format!("it cannot be called: {error}"))?;
+    verdict(ended.status.code(), &ended.stdout).ok_or_else(|| {
+        format!("it answered nothing usable: {}", String::from_utf8_lossy(&ended.stderr).trim())
+    })
+}
+
+/// What the client would make of an answer.
+fn verdict(code: Option<i32>, stdout: &[u8]) -> Option<Verdict> {
+    match (code, stdout) {
+        (Some(2), _) => Some(Verdict::Deny),
+        (Some(0), b"") => Some(Verdict::Allow),
+        (Some(0), answer) => {
+            let answer: Value = serde_json::from_slice(answer).ok()?;
+            match answer.pointer("/hookSpecificOutput/permissionDecision").and_then(Value::as_str) {
+                None => Some(Verdict::Allow),
+                Some("deny") => Some(Verdict::Deny),
+                Some("ask") => Some(Verdict::Ask),
+                Some(_) => None,
+            }
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,17 @@
+//! `ringwall prompt`: the rules to put in front of an agent.
+
+use std::process::ExitCode;
+
+use super::setup_failed;
+use crate::args::PromptArgs;
+use crate::failure::Failure;
+use crate::setup::Setup;
+use crate::start;
+use crate::terminal;
+
+pub(super) fn run(args: PromptArgs) -> Result<ExitCode, Failure> {
+    let agent = agents::find(&args.agent).ok_or_else(|| Failure::usage("no such agent"))?;
+    let setup = Setup::prepare(agent, &args.common.into(), "").map_err(setup_failed)?;
+    terminal::print(&terminal::plain_lines(&start::rules(&setup)));
+    Ok(ExitCode::SUCCESS)
+}
