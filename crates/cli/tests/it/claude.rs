@@ -5,6 +5,8 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::Duration;
 
 use model_server::clients::{CLAUDE_VERSION, ClaudeRun};
 use model_server::{Call, ModelServer, Script, Step, ToolResult};
@@ -45,6 +47,16 @@ impl Stage {
     }
 
     fn play(&self, script: Script, guard: Guard) -> Played {
+        self.play_while(script, guard, |_| ())
+    }
+
+    /// Plays the script while something happens beside it, which is told the session's home.
+    fn play_while(
+        &self,
+        script: Script,
+        guard: Guard,
+        beside: impl FnOnce(&Path) + Send,
+    ) -> Played {
         let server = ModelServer::start(script);
         let mut run = ClaudeRun::new(&server, self.at("project"))
             // Glob is not offered by default.
@@ -55,24 +67,32 @@ impl Stage {
             run = run.user_settings(&settings);
         }
         let state = run.home().join(".local/state/ringwall/audit/log.jsonl");
-        let finished = run.run();
+        let finished = std::thread::scope(|scope| {
+            scope.spawn(|| beside(run.home()));
+            run.run()
+        });
         assert!(finished.status.success(), "{}\n{}", finished.stdout, finished.stderr);
         let log = std::fs::read_to_string(state).unwrap_or_default();
         Played { results: server.tool_results(), saw_canary: server.saw(CANARY), log }
     }
 
-    /// The settings as `ringwall install` writes them for this home.
-    fn installed_settings(&self, home: &Path) -> Value {
+    /// Ringwall in this home, with the client on its search path.
+    fn ringwall(&self, home: &Path, args: &[&str]) -> Output {
         let client = model_server::clients::claude();
         let search_path = format!("{}:/usr/bin:/bin", client.parent().unwrap().display());
-        let output = std::process::Command::new(self.at("tools dir/ringwall"))
-            .args(["install", "claude"])
+        Command::new(self.at("tools dir/ringwall"))
+            .args(args)
             .env_clear()
             .env("HOME", home)
             .env("PATH", search_path)
             .current_dir(self.at("project"))
             .output()
-            .unwrap();
+            .unwrap()
+    }
+
+    /// The settings as `ringwall install` writes them for this home.
+    fn installed_settings(&self, home: &Path) -> Value {
+        let output = self.ringwall(home, &["install", "claude"]);
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = std::fs::read_to_string(home.join(".claude/settings.json")).unwrap();
         serde_json::from_str(&text).unwrap()
@@ -207,34 +227,94 @@ fn what_the_client_stores_for_itself_can_be_read_back_and_not_written() {
     assert!(edited.is_error && edited.text.contains("ringwall: "), "{}", edited.text);
 }
 
-#[test]
-fn switching_hooks_off_through_the_shell_is_refused_while_the_session_runs() {
+/// Changes settings from outside while a session runs, then lets it try to read the canary.
+///
+/// Our rules keep the agent's own commands off the settings, so this stands for any other way to
+/// them. The client notices within two seconds and asks us; only after that does the attempt count.
+fn canary_after_change(change: impl FnOnce(&Stage, &Path) + Send) -> (Stage, Played) {
     let stage = Stage::set();
-    let settings = stage.at("project/.claude/settings.local.json");
-    // The file tools cannot write the settings, the shell can. The client notices within two
-    // seconds and asks us; only after that does the next attempt count.
-    let disable = format!(
-        "mkdir -p {dir} && echo '{{\"disableAllHooks\": true}}' > {file} && sleep 5",
-        dir = settings.parent().unwrap().display(),
-        file = settings.display(),
-    );
-    let steps = || {
-        Script::new([
-            Step::call("Bash", json!({"command": disable, "description": "d"})),
-            Step::call("Read", json!({"file_path": stage.at("outside/canary.txt")})),
-        ])
+    let script = Script::new([
+        Step::call("Bash", json!({"command": "touch waiting && sleep 5", "description": "d"})),
+        Step::call("Read", json!({"file_path": stage.at("outside/canary.txt")})),
+    ]);
+    let played = stage.play_while(script, Guard::Installed, |home| {
+        while !stage.at("project/waiting").exists() {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        change(&stage, home);
+    });
+    (stage, played)
+}
+
+#[test]
+fn no_change_of_settings_switches_the_hook_off_while_the_session_runs() {
+    let edit = |home: &Path, from: &str, to: &str| {
+        let path = home.join(".claude/settings.json");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.contains(from), "{text}");
+        std::fs::write(path, text.replacen(from, to, 1)).unwrap();
     };
-    let played = stage.play(steps(), Guard::Installed);
-    assert!(settings.exists());
-    assert!(played.results[1].is_error, "{}", played.results[1].text);
-    assert!(!played.saw_canary);
-    assert!(played.log.contains("settings change"), "{}", played.log);
+    let local_switch = |stage: &Stage, _: &Path| {
+        std::fs::create_dir_all(stage.at("project/.claude")).unwrap();
+        let path = stage.at("project/.claude/settings.local.json");
+        std::fs::write(path, "{\"disableAllHooks\": true}").unwrap();
+    };
+    let matcher = |_: &Stage, home: &Path| edit(home, "\"*\"", "\"Nope\"");
+    // The client ignores the whole file then.
+    let wrong_type = |_: &Stage, home: &Path| edit(home, "{", "{\"model\": 5,");
+    let forgotten = |_: &Stage, home: &Path| {
+        std::fs::remove_file(home.join(".local/state/ringwall/installs.json")).unwrap();
+        std::fs::write(home.join(".claude/settings.json"), "{}").unwrap();
+    };
+    // Most of the time is waiting, so they all wait together.
+    std::thread::scope(|scope| {
+        for (name, session) in [
+            ("switch", scope.spawn(move || canary_after_change(local_switch))),
+            ("matcher", scope.spawn(move || canary_after_change(matcher))),
+            ("type", scope.spawn(move || canary_after_change(wrong_type))),
+            ("list", scope.spawn(move || canary_after_change(forgotten))),
+        ] {
+            let (_stage, played) = session.join().unwrap();
+            let result = &played.results[1];
+            assert!(
+                result.is_error && result.text.contains("ringwall: "),
+                "{name}: {}",
+                result.text
+            );
+            assert!(!played.saw_canary, "{name}");
+            assert!(played.log.contains("settings change"), "{name}: {}", played.log);
+        }
+    });
+}
+
+/// Doctor, with the real client on its search path.
+#[test]
+fn doctor_knows_from_the_client_which_settings_it_takes() {
+    let stage = Stage::set();
+    let home = stage.at("outside");
+    let good = stage.installed_settings(&home);
+    let sibling = json!({"matcher": "X", "hooks": [{"type": "unheard-of"}]});
+    let mut dropped = good.clone();
+    dropped["hooks"]["PreToolUse"].as_array_mut().unwrap().push(sibling);
+    let mut nested = good.clone();
+    nested["sandbox"] = json!({"network": {"allowedDomains": 5}});
+    for (settings, expected) in [
+        (good, "Claude Code takes it"),
+        (dropped, "may ignore all of it: hooks.PreToolUse.1"),
+        (nested, "may ignore all of it: sandbox.network.allowedDomains"),
+    ] {
+        std::fs::write(home.join(".claude/settings.json"), settings.to_string()).unwrap();
+        let output = stage.ringwall(&home, &["doctor"]);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(said.contains(expected), "{said}");
+        assert_eq!(output.status.success(), expected.ends_with("takes it"), "{said}");
+    }
 }
 
 #[test]
 fn the_pinned_version_is_the_one_that_runs() {
     let client = model_server::clients::claude();
-    let output = std::process::Command::new(client).arg("--version").output().unwrap();
+    let output = Command::new(client).arg("--version").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(said.starts_with(CLAUDE_VERSION), "{said}");
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::world::World;
 
 /// Rows may be added. Taking one out needs a reason, and this line.
-const FEWEST_ROWS: usize = 185;
+const FEWEST_ROWS: usize = 320;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -27,7 +27,8 @@ fn every_row_of_the_corpus_is_decided_as_expected() {
     world.write(
         "home/.config/ringwall/ringwall.toml",
         &world.fill(
-            "[filesystem]\ndeny_read = [\"**/.env\"]\nallow_read = [\"{root}/outside/granted\"]\n\
+            "[filesystem]\ndeny_read = [\"**/.env\", \"**/gr\u{fc}n.key\"]\n\
+             allow_read = [\"{root}/outside/granted\"]\n\
              [network]\ndenied_domains = [\"tracker.example.org\"]\n",
         ),
     );

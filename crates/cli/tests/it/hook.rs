@@ -184,8 +184,12 @@ fn an_untrusted_project_file_is_ignored_where_it_widens_and_the_refusal_says_so(
     world.write("project/ringwall.toml", "[filesystem]\nallow_read = [\"/etc\"]\n");
     let answer = world.hook("Read", &json!({"file_path": "/etc/passwd"}));
     assert_eq!(answer.verdict(), "deny");
-    assert!(answer.stdout.contains("are not trusted; `ringwall trust`"), "{}", answer.stdout);
-    world.said(&["trust"]);
+    assert!(
+        answer.stdout.contains("are not trusted; `ringwall policy check` shows them"),
+        "{}",
+        answer.stdout
+    );
+    world.said(&["trust", "--yes"]);
     assert_eq!(world.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "allow");
 }
 

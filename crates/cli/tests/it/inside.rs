@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Access, Action, PathRef, Verdict};
-use policy::{Ground, Policy};
+use policy::{Ground, Policy, Scene, SettingsGround};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
@@ -143,18 +143,20 @@ impl Tree {
         let ground = Ground {
             workspace: abs(&self.workspace),
             home: abs(Path::new("/nonexistent")),
+            closed: vec![],
             unfit: None,
             agent_files: vec![],
             own_files: vec![],
             grant_file: PathBuf::from("/x"),
-            hooked: vec![],
-            off_switches: &[],
+            settings: SettingsGround::default(),
         };
         let path = PathRef { given: path.display().to_string(), at: path.to_path_buf() };
-        let actions = [Action::Path { access: Access::Write, path }];
+        let actions = [Action::Path { access: Access::Write, path, by: None }];
         let policy = Policy::built_in();
+        let cwd = self.workspace.clone();
+        let scene = Scene { cwd, home: ground.home.clone(), top: None, quarantine: None };
         let facts = facts::answer(&policy::needs(&policy, &ground, &actions));
-        policy::evaluate(&policy, &ground, &actions, &facts).verdict()
+        policy::evaluate(&policy, &ground, &scene, &actions, &facts).verdict()
     }
 
     fn compare(&self, path: &Path, tally: &mut Tally) {

@@ -15,5 +15,7 @@ mod direction;
 mod hook;
 mod inside;
 mod install;
+mod laws;
 mod policy;
+mod shell;
 mod world;

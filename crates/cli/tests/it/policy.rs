@@ -1,8 +1,10 @@
 //! Configuration as its users meet it.
 
-use serde_json::Value;
+use std::os::unix::fs::symlink;
 
-use crate::world::{World, text};
+use serde_json::{Value, json};
+
+use crate::world::{Answer, World, feed, text};
 
 #[test]
 fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
@@ -44,7 +46,8 @@ fn every_key_of_the_schema_is_shown() {
     for (table, value) in schema["properties"].as_object().unwrap() {
         let Some(reference) = value["$ref"].as_str() else { continue };
         let definition = schema.pointer(reference.trim_start_matches('#')).unwrap();
-        for key in definition["properties"].as_object().unwrap().keys() {
+        let Some(properties) = definition["properties"].as_object() else { continue };
+        for key in properties.keys() {
             let row = format!("{table}.{key} ");
             assert!(shown.contains(&row), "{row} is missing");
         }
@@ -92,9 +95,228 @@ fn an_untrusted_file_is_named_with_the_way_to_trust_it() {
     let shown = world.said(&["policy", "show"]);
     assert!(shown.contains("ignored until trusted with `ringwall trust`"), "{shown}");
     assert!(shown.contains("ringwall.toml:1: level = \"full\""), "{shown}");
-    let trusted = world.said(&["trust"]);
+    let trusted = world.said(&["trust", "--yes"]);
     assert!(trusted.contains("now counts") && trusted.contains("example.org"), "{trusted}");
     assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
+}
+
+#[test]
+fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
+    let world = World::new();
+    world.write("project/ringwall.toml", "level = \"full\"\n");
+    let output = world.ringwall(&["trust"]);
+    assert_eq!(output.status.code(), Some(78));
+    assert!(text(&output.stdout).contains("ringwall.toml:1: level = \"full\""));
+    assert!(text(&output.stderr).contains("ringwall trust --yes"), "{}", text(&output.stderr));
+    let untrusted = || world.said(&["policy", "check"]).contains("ignored until trusted");
+    assert!(untrusted());
+    assert!(world.said(&["trust", "--yes", "ringwall.toml"]).contains("now counts"));
+    assert!(!untrusted());
+    assert!(world.said(&["trust"]).contains("is trusted as it is"));
+    // Another content that needs no trust takes the place of the one before.
+    world.write("project/ringwall.toml", "level = \"readonly\"\n");
+    assert!(world.said(&["trust"]).contains("needs no trust"));
+    world.write("project/ringwall.toml", "level = \"full\"\n");
+    assert!(untrusted());
+    world.said(&["trust", "--yes"]);
+    assert!(world.said(&["trust", "--forget"]).contains("no longer trusted"));
+    assert!(untrusted());
+    assert!(world.said(&["trust", "--forget"]).contains("nothing was trusted"));
+}
+
+/// Asks the hook as if the agent had been started in `dir`, below the world's root.
+fn hook_in(world: &World, dir: &str, change: impl FnOnce(&mut Call)) -> Answer {
+    let mut command = world.hook_command();
+    let dir = world.root.join(dir);
+    command.env("CLAUDE_PROJECT_DIR", &dir).current_dir(&dir);
+    let mut call = Call { command, tool: "Read", path: "/etc/passwd".into() };
+    change(&mut call);
+    let event = json!({
+        "session_id": "s", "permission_mode": "default", "hook_event_name": "PreToolUse",
+        "tool_name": call.tool, "tool_input": {"file_path": call.path, "content": "x"},
+    });
+    feed(call.command, event.to_string().as_bytes())
+}
+
+struct Call {
+    command: std::process::Command,
+    tool: &'static str,
+    path: std::path::PathBuf,
+}
+
+#[test]
+fn a_project_started_in_a_subdirectory_keeps_its_rules() {
+    let world = World::new();
+    let top = world.write("project/ringwall.toml", "[filesystem]\ndeny_read = [\"**/*.rs\"]\n");
+    let read =
+        |dir: &str| hook_in(&world, dir, |call| call.path = world.project().join("src/main.rs"));
+    for dir in ["project", "project/src"] {
+        assert_eq!(read(dir).verdict(), "deny", "{dir}");
+    }
+    // The file that a refusal names is the one that the command in it edits.
+    let granted = |path: &std::path::Path| {
+        let reason = hook_in(&world, "project/src", |_| {}).reason();
+        assert!(reason.contains(&format!("in {}", path.display())), "{reason}");
+        let mut grant = world.command(crate::world::BINARY);
+        grant.args(["grant", "read", "/usr"]).current_dir(world.project().join("src"));
+        let said = text(&grant.output().unwrap().stdout);
+        assert!(said.contains(&path.display().to_string()), "{said}");
+    };
+    granted(&top);
+    granted(&world.write("project/src/ringwall.toml", ""));
+    // What a person is shown there is what the agent gets there.
+    let mut show = world.command(crate::world::BINARY);
+    show.args(["policy", "check"]).current_dir(world.project().join("src"));
+    let shown = text(&show.output().unwrap().stdout);
+    assert!(shown.contains("project/ringwall.toml is valid"), "{shown}");
+    assert!(shown.contains("src/ringwall.toml is valid"), "{shown}");
+}
+
+#[test]
+fn a_project_cannot_widen_its_ground_through_variables() {
+    let world = World::new();
+    let evil = world.write("project/evil.toml", "level = \"full\"\n");
+    world.write("project/cfg/ringwall/ringwall.toml", "level = \"full\"\n");
+    world.write("project/home/.config/ringwall/ringwall.toml", "level = \"full\"\n");
+    let alias = world.root.join("project-link/evil.toml");
+    let climbing = world.root.join("outside/../project/evil.toml");
+    for (name, value) in [
+        ("RINGWALL_CONFIG", "/proc/self/cwd/evil.toml"),
+        ("RINGWALL_CONFIG", alias.to_str().unwrap()),
+        ("RINGWALL_CONFIG", climbing.to_str().unwrap()),
+        ("RINGWALL_CONFIG", "evil.toml"),
+        ("XDG_CONFIG_HOME", "/proc/self/cwd/cfg"),
+        ("HOME", "/proc/self/cwd/home"),
+        ("CONTENT_FILTER_SANDBOX_DIR", "/"),
+        ("CONTENT_FILTER_SANDBOX_DIR", "/etc"),
+    ] {
+        let answer = hook_in(&world, "project", |call| {
+            call.command.env(name, value);
+        });
+        assert_eq!(answer.verdict(), "deny", "{name}={value}");
+        // A setting that does not count is named, and so is the file it stands in.
+        let named = match name {
+            "RINGWALL_CONFIG" => "evil.toml would allow more",
+            "XDG_CONFIG_HOME" | "HOME" => "ringwall.toml would allow more",
+            _ => "is ignored as a quarantine",
+        };
+        assert!(answer.stdout.contains(named), "{name}={value}: {}", answer.stdout);
+    }
+    let answer = hook_in(&world, "project/src", |call| {
+        call.command.env("RINGWALL_CONFIG", "../evil.toml");
+    });
+    assert_eq!(answer.verdict(), "deny");
+    assert!(answer.stdout.contains(evil.to_str().unwrap()), "{}", answer.stdout);
+    let outside = world.write("outside/good.toml", "level = \"full\"\n");
+    let answer = hook_in(&world, "project", |call| {
+        call.command.env("RINGWALL_CONFIG", &outside);
+    });
+    assert_eq!(answer.verdict(), "allow");
+}
+
+#[test]
+fn a_relative_path_on_the_hooks_command_line_stays_where_the_agent_was_started() {
+    let world = World::new();
+    world.write("project/policy.toml", "level = \"readonly\"\n");
+    world.write("project/src/policy.toml", "level = \"full\"\n");
+    let answer = hook_in(&world, "project", |call| {
+        call.command.args(["--config", "policy.toml"]).current_dir(world.project().join("src"));
+    });
+    assert_eq!(answer.verdict(), "deny");
+}
+
+#[test]
+fn what_decides_cannot_be_written_under_another_name() {
+    let world = World::new();
+    let user = world.write("project/cfg/user.toml", "");
+    let settings = world.write("project/claude/settings.json", "{}");
+    let flag = world.write("project/policy.toml", "");
+    std::fs::create_dir_all(world.home().join(".config/ringwall")).unwrap();
+    std::fs::create_dir_all(world.home().join(".claude")).unwrap();
+    let user_name = world.home().join(".config/ringwall/ringwall.toml");
+    symlink(&user, &user_name).unwrap();
+    symlink(&settings, world.home().join(".claude/settings.json")).unwrap();
+    let write = |path: &std::path::Path| {
+        hook_in(&world, "project", |call| {
+            call.command.args(["--config", "policy.toml"]);
+            (call.tool, call.path) = ("Write", path.into());
+        })
+        .verdict()
+    };
+    for path in [&user, &settings, &flag] {
+        assert_eq!(write(path), "deny", "{}", path.display());
+    }
+    assert_eq!(write(&world.project().join("cfg/other.toml")), "allow");
+    // A link to nowhere becomes the configuration once something is written there.
+    std::fs::remove_file(&user).unwrap();
+    assert_eq!(write(&user), "deny");
+}
+
+#[test]
+fn a_project_file_that_is_a_link_is_used_by_nothing() {
+    let world = World::new();
+    let user = "home/.config/ringwall/ringwall.toml";
+    let users = world.write(user, "level = \"readonly\"\n");
+    symlink(users, world.project().join("ringwall.toml")).unwrap();
+    for args in [&["trust", "--yes"][..], &["grant", "read", "/usr"], &["policy", "check"]] {
+        let output = world.ringwall(args);
+        assert_eq!(output.status.code(), Some(78), "{args:?}");
+        assert!(text(&output.stderr).contains("is a link; a project file must be a regular file"));
+    }
+    assert_eq!(world.read(user), "level = \"readonly\"\n");
+    assert_eq!(world.hook("Bash", &json!({"command": "ls"})).verdict(), "deny");
+}
+
+#[test]
+fn grants_at_the_same_time_are_all_kept() {
+    let world = World::new();
+    let start = |number: usize| {
+        let mut grant = world.command(crate::world::BINARY);
+        grant.args(["grant", "domain", &format!("host{number}.example.org")]);
+        grant.stdout(std::process::Stdio::null()).spawn().unwrap()
+    };
+    let children: Vec<_> = (0..20).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().unwrap().success());
+    }
+    let file = world.read("project/ringwall.toml");
+    assert_eq!(file.matches(".example.org").count(), 20, "{file}");
+    assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
+}
+
+#[test]
+fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
+    let world = World::new();
+    let odd = r#""x\u001b[2K\u009b1A\u202e\nhint: fine""#;
+    let file = format!(
+        "[phases.{odd}]\nlevel = \"full\"\nallow_write = [{odd}]\n\
+         [filesystem]\nallow_read = [{odd}]\ndeny_read = [{odd}, \"no/such/\u{202e}/x\"]\n"
+    );
+    let broken = format!("{odd} = 1\n");
+    for (text_of_file, runs) in [
+        (
+            &file,
+            &[
+                &["policy", "show"][..],
+                &["policy", "check"],
+                &["trust"],
+                &["grant", "read", "/usr"],
+                &["doctor"],
+                &["trust", "--yes"],
+                &["policy", "show"],
+            ][..],
+        ),
+        (&broken, &[&["policy", "check"], &["trust"], &["grant", "read", "/usr"]]),
+    ] {
+        world.write("project/ringwall.toml", text_of_file);
+        for args in runs {
+            let output = world.ringwall(args);
+            let said = text(&output.stdout) + &text(&output.stderr);
+            let drives = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+            assert!(!said.contains(drives), "{args:?}: {said:?}");
+            assert!(!said.contains("\nhint: fine"), "{args:?}: {said}");
+        }
+    }
 }
 
 #[test]
@@ -145,9 +367,22 @@ fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
 #[test]
 fn usage_errors_exit_with_64_and_help_teaches() {
     let world = World::new();
-    for args in [&[][..], &["frobnicate"], &["explain"], &["grant", "domain", "https://x/"]] {
+    for args in [
+        &[][..],
+        &["frobnicate"],
+        &["explain"],
+        &["grant", "domain", "https://x/"],
+        &["trust", "--yes", "--forget"],
+        &["audit", "query", "--since", "nonsense"],
+        &["audit", "query", "--since", "2026-13-01"],
+        &["audit", "query", "--since", "2026-1"],
+        &["audit", "query", "--since", "2026-11-15T10:00:00+02:00"],
+    ] {
         let output = world.ringwall(args);
         assert_eq!(output.status.code(), Some(64), "{args:?}: {}", text(&output.stderr));
+    }
+    for since in ["2026", "2026-11", "2026-11-15", "2026-11-15T10:00Z", "2026-11-15T10:00:00.5Z"] {
+        world.said(&["audit", "query", "--since", since]);
     }
     assert!(world.said(&["--help"]).contains("ringwall init"));
     let version = world.said(&["--version"]);
@@ -164,7 +399,7 @@ fn explain_gives_the_documented_json() {
     let mut command = world.command(crate::world::BINARY);
     command.args(["explain", "--json"]);
     let call = serde_json::json!({"tool_name": "Read", "tool_input": {"file_path": ".env"}});
-    let answer = crate::world::feed(command, call.to_string().as_bytes());
+    let answer = feed(command, call.to_string().as_bytes());
     let json: Value = serde_json::from_str(&answer.stdout).unwrap();
     assert_eq!(json["verdict"], "deny");
     assert_eq!(json["redirect"], Value::Null);

@@ -77,7 +77,7 @@ mod tests {
     fn output_and_status_come_back() {
         let dir = tempfile::tempdir().unwrap();
         let mut command = shell("echo out; echo err >&2; cat; exit 3");
-        let finished = run(&mut command, dir.path(), Duration::from_secs(60));
+        let finished = run(&mut command, dir.path(), Duration::from_mins(1));
         assert_eq!(finished.status.code(), Some(3));
         assert_eq!((finished.stdout.as_str(), finished.stderr.as_str()), ("out\n", "err\n"));
     }

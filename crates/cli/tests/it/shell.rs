@@ -1,0 +1,464 @@
+//! Shell commands through the live hook: the corpus, the false alarms, and redirects run for real.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::world::{Answer, BINARY, feed, text};
+
+/// Rows may be added. Taking one out needs a reason, and these lines.
+const FEWEST_ROWS: usize = 402;
+const FEWEST_COMMANDS: usize = 562;
+
+/// A home with a repository, two linked worktrees of it, and a quarantine.
+struct Ground {
+    _dir: tempfile::TempDir,
+    root: PathBuf,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        let ground = Self { _dir: dir, root };
+        std::fs::create_dir_all(ground.host()).unwrap();
+        std::fs::create_dir_all(ground.quarantine()).unwrap();
+        ground.git(&["init", "-q", "-b", "main", "."], &ground.host());
+        std::fs::create_dir(ground.host().join("src")).unwrap();
+        std::fs::write(ground.host().join("src/a.txt"), "a\n").unwrap();
+        std::fs::write(ground.host().join(".gitignore"), ".wt\n").unwrap();
+        ground.git(&["add", "."], &ground.host());
+        ground.git(&["commit", "-q", "-m", "x"], &ground.host());
+        for (name, branch) in [("a", "agent"), ("b", "sibling")] {
+            let path = format!(".wt/{name}");
+            ground.git(&["worktree", "add", "-q", "-b", branch, &path], &ground.host());
+        }
+        ground
+    }
+
+    fn home(&self) -> PathBuf {
+        self.root.join("home/u")
+    }
+
+    fn host(&self) -> PathBuf {
+        self.home().join("proj")
+    }
+
+    fn worktree(&self) -> PathBuf {
+        self.host().join(".wt/a")
+    }
+
+    fn quarantine(&self) -> PathBuf {
+        self.home().join("work/sandbox")
+    }
+
+    fn git(&self, args: &[&str], dir: &Path) {
+        let output = Command::new("git")
+            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
+            .args(args)
+            .env("HOME", self.home())
+            .current_dir(dir)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
+    }
+
+    fn fill(&self, text: &str) -> String {
+        let show = |path: PathBuf| path.display().to_string();
+        text.replace("{worktree}", &show(self.worktree()))
+            .replace("{host}", &show(self.host()))
+            .replace("{quarantine}", &show(self.quarantine()))
+            .replace("{home}", &show(self.home()))
+    }
+
+    /// The hook in the given workspace, with a quarantine in this mode or without one.
+    fn hook(&self, workspace: &Path, quarantine: Option<&str>) -> Command {
+        let config = self.root.join("config.toml");
+        let mut lines = String::from("version = 1\n");
+        if let Some(mode) = quarantine {
+            let dir = self.quarantine();
+            lines +=
+                &format!("[quarantine]\ndir = {:?}\nmode = {mode:?}\n", dir.display().to_string());
+        }
+        std::fs::write(&config, lines).unwrap();
+        let mut command = Command::new(BINARY);
+        command
+            .args(["hook", "claude"])
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", self.home())
+            .env("RINGWALL_CONFIG", config)
+            .env("CLAUDE_PROJECT_DIR", workspace)
+            .current_dir(self.worktree());
+        command
+    }
+
+    fn judge(&self, command: &str, cwd: &Path, workspace: &Path, mode: Option<&str>) -> Judged {
+        let event = json!({
+            "session_id": "corpus", "cwd": cwd, "permission_mode": "default",
+            "hook_event_name": "PreToolUse", "tool_name": "Bash",
+            "tool_input": {"command": command, "description": "d", "timeout": 5000},
+        });
+        Judged::read(feed(self.hook(workspace, mode), event.to_string().as_bytes()))
+    }
+}
+
+struct Judged {
+    verdict: &'static str,
+    corrected: Option<String>,
+    reason: String,
+    stderr: String,
+}
+
+impl Judged {
+    fn read(answer: Answer) -> Self {
+        let value: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
+        let output = &value["hookSpecificOutput"];
+        let corrected = output["updatedInput"]["command"].as_str().map(str::to_owned);
+        if corrected.is_some() {
+            assert_eq!(output["updatedInput"]["timeout"], 5000, "a rewrite echoes the whole input");
+        }
+        let verdict = if corrected.is_some() { "redirect" } else { answer.verdict() };
+        let reason = output["permissionDecisionReason"].as_str().unwrap_or_default().to_owned();
+        Self { verdict, corrected, reason, stderr: answer.stderr }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Row {
+    id: String,
+    area: String,
+    command: String,
+    cwd: Option<String>,
+    mode: Option<String>,
+    expect: String,
+    corrected: Option<String>,
+    #[serde(default)]
+    or: Vec<String>,
+    #[serde(default)]
+    debatable: bool,
+    why: String,
+}
+
+fn rows<T: for<'de> Deserialize<'de>>(file: &str) -> Vec<T> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus").join(file);
+    let text = std::fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_row_of_the_shell_corpus_is_decided_as_expected() {
+    let ground = Ground::new();
+    let rows: Vec<Row> = rows("shell.jsonl");
+    let mut misses = Vec::new();
+    let mut debatable = 0;
+    for row in &rows {
+        let command = ground.fill(&row.command);
+        let cwd = row.cwd.as_ref().map_or_else(|| ground.worktree(), |cwd| ground.fill(cwd).into());
+        let mode = row.mode.as_deref().unwrap_or("redirect");
+        let judged = ground.judge(&command, &cwd, &ground.worktree(), Some(mode));
+        let corrected = row.corrected.as_ref().map(|text| ground.fill(text));
+        let exact = judged.verdict == row.expect
+            && (row.expect != "redirect" || corrected.is_none() || judged.corrected == corrected);
+        // A refusal that spells out the corrected command does the same job.
+        let told = row.expect == "redirect"
+            && judged.verdict == "deny"
+            && corrected.as_ref().is_some_and(|text| judged.reason.contains(text));
+        let stricter = row.expect == "ask" && judged.verdict == "deny";
+        let other = row.or.iter().any(|other| other == judged.verdict);
+        let silent = row.area == "evasion" && judged.verdict == "allow" && row.expect != "allow";
+        if exact || ((told || stricter || other) && !silent) {
+            continue;
+        }
+        if row.debatable && !silent {
+            debatable += 1;
+            continue;
+        }
+        let Row { id, expect, why, .. } = row;
+        let got = judged.corrected.unwrap_or_default();
+        misses.push(format!(
+            "{id}: {} instead of {expect} ({why})\n    {command:?}\n    {got:?}",
+            judged.verdict
+        ));
+    }
+    assert!(misses.is_empty(), "{} misses\n{}", misses.len(), misses.join("\n"));
+    assert!(rows.len() >= FEWEST_ROWS, "{} rows are left", rows.len());
+    assert!(debatable <= 4, "{debatable} debatable rows are decided otherwise");
+}
+
+#[derive(Deserialize)]
+struct Ordinary {
+    id: usize,
+    command: String,
+    /// What it gets where that is not `allow`, and why that is right.
+    #[serde(default)]
+    expect: Option<String>,
+}
+
+/// Run with `RINGWALL_BLESS=1` to write down what is decided now; read the difference before
+/// committing it.
+#[test]
+fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
+    let ground = Ground::new();
+    let rows: Vec<Ordinary> = rows("commands.jsonl");
+    let mut verdicts = BTreeMap::new();
+    let mut changed = Vec::new();
+    let mut lines = String::new();
+    for row in &rows {
+        let command = ground.fill(&row.command);
+        let judged = ground.judge(&command, &ground.host(), &ground.host(), None);
+        *verdicts.entry(judged.verdict).or_insert(0) += 1;
+        let expected = row.expect.as_deref().unwrap_or("allow");
+        if judged.verdict != expected {
+            changed.push(format!(
+                "{}: {} instead of {expected}: {}",
+                row.id, judged.verdict, row.command
+            ));
+        }
+        let mut line = json!({"id": row.id, "command": row.command});
+        if judged.verdict != "allow" {
+            line["expect"] = json!(judged.verdict);
+        }
+        lines += &format!("{line}\n");
+    }
+    if std::env::var_os("RINGWALL_BLESS").is_some() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../corpus/commands.jsonl");
+        std::fs::write(path, lines).unwrap();
+        return;
+    }
+    assert!(changed.is_empty(), "{verdicts:?}\n{}", changed.join("\n"));
+    assert!(rows.len() >= FEWEST_COMMANDS, "{} commands are left", rows.len());
+    let allowed = verdicts.get("allow").copied().unwrap_or(0);
+    assert!(allowed * 100 >= rows.len() * 85, "{verdicts:?}");
+}
+
+#[test]
+fn a_redirect_says_what_moved_and_makes_the_quarantine() {
+    let ground = Ground::new();
+    std::fs::remove_dir_all(ground.home().join("work")).unwrap();
+    let judged = ground.judge(
+        "git clone https://example.org/o/r.git",
+        &ground.worktree(),
+        &ground.worktree(),
+        Some("redirect"),
+    );
+    assert_eq!(judged.verdict, "redirect");
+    let old = ground.worktree().join("r");
+    let new = ground.quarantine().join("r");
+    let line = format!(
+        "[ringwall] redirected git clone to quarantine: {} -> {}",
+        old.display(),
+        new.display()
+    );
+    assert!(judged.stderr.contains(&line), "{}", judged.stderr);
+    let mode = ground.quarantine().metadata().unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+}
+
+#[test]
+fn two_downloads_under_one_name_are_refused() {
+    let ground = Ground::new();
+    let command = "git clone https://example.org/a/r; git clone https://example.org/b/r";
+    let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+    assert_eq!(judged.verdict, "deny");
+    assert!(judged.reason.contains("would both become"), "{}", judged.reason);
+}
+
+#[test]
+fn half_a_correction_is_never_sent() {
+    let ground = Ground::new();
+    for command in [
+        "git clone https://example.org/o/r; cd r; rm -rf .git",
+        "git clone https://example.org/o/r /tmp/x && ls /tmp/x/src",
+        "curl -o f.tgz https://example.org/f.tgz && tar xzf f.tgz",
+    ] {
+        let judged =
+            ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+        if let Some(corrected) = &judged.corrected {
+            assert!(
+                !corrected.contains("cd r;") && !corrected.contains("/tmp/x/src"),
+                "{corrected}"
+            );
+            let again =
+                ground.judge(corrected, &ground.worktree(), &ground.worktree(), Some("redirect"));
+            assert_eq!(again.verdict, "allow", "{corrected}: {}", again.reason);
+        } else {
+            assert_eq!(judged.verdict, "deny", "{command}");
+        }
+    }
+}
+
+#[test]
+fn redirected_commands_run_and_their_bytes_land_in_quarantine_only() {
+    let ground = Ground::new();
+    let source = ground.root.join("source");
+    std::fs::create_dir_all(&source).unwrap();
+    ground.git(&["init", "-q", "-b", "main", "repo"], &source);
+    std::fs::write(source.join("repo/file.txt"), "content\n").unwrap();
+    ground.git(&["add", "."], &source.join("repo"));
+    ground.git(&["commit", "-q", "-m", "x"], &source.join("repo"));
+    ground.git(&["update-server-info"], &source.join("repo"));
+    let tar =
+        Command::new("tar").args(["czf", "a.tgz", "repo/file.txt"]).current_dir(&source).status();
+    assert!(tar.unwrap().success());
+    std::fs::write(source.join("plain.txt"), "plain\n").unwrap();
+    let server = FileServer::start(&source);
+    let url = server.url();
+    let file = format!("file://{}", source.display());
+    let cases = [
+        (format!("git clone -q {file}/repo"), "repo/file.txt", "git"),
+        (format!("git clone -q {file}/repo elsewhere && ls"), "elsewhere/file.txt", "git"),
+        (format!("git clone -q {url}/repo/.git r2"), "r2/file.txt", "git"),
+        (format!("curl -s -O {url}/plain.txt"), "plain.txt", "curl"),
+        (format!("curl -s -o sub/c.txt {url}/plain.txt"), "c.txt", "curl"),
+        (format!("curl -s {url}/plain.txt > d.txt"), "d.txt", "curl"),
+        (format!("curl -s {url}/plain.txt | tee e.txt | wc -c"), "e.txt", "curl"),
+        (format!("curl -s {url}/a.tgz | tar -xz"), "repo/file.txt", "curl"),
+        (format!("wget -q {url}/plain.txt"), "plain.txt", "wget"),
+        (format!("wget -qO g.txt {url}/plain.txt"), "g.txt", "wget"),
+        (format!("bash -c 'curl -s -O {url}/plain.txt'"), "plain.txt", "curl"),
+    ];
+    let mut ran = 0;
+    for (command, landed, program) in cases {
+        let there = Command::new(program).arg("--version").output().is_ok();
+        assert!(there, "{program} is needed for this test");
+        let _ = std::fs::remove_dir_all(ground.quarantine());
+        let before = listing(&ground.worktree());
+        let judged =
+            ground.judge(&command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+        let corrected = judged
+            .corrected
+            .unwrap_or_else(|| panic!("{command}: {} {}", judged.verdict, judged.reason));
+        let valid = Command::new("bash").args(["-n", "-c", &corrected]).status().unwrap();
+        assert!(valid.success(), "{corrected}");
+        let output = Command::new("bash")
+            .args(["-c", &corrected])
+            .env("HOME", ground.home())
+            .current_dir(ground.worktree())
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{corrected}: {}", text(&output.stderr));
+        assert!(ground.quarantine().join(landed).is_file(), "{corrected}");
+        assert_eq!(listing(&ground.worktree()), before, "{corrected} left something behind");
+        ran += 1;
+    }
+    assert_eq!(ran, 11);
+}
+
+fn listing(dir: &Path) -> Vec<PathBuf> {
+    let mut names: Vec<_> =
+        std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path()).collect();
+    names.sort();
+    names
+}
+
+/// Serves files on loopback.
+struct FileServer {
+    server: std::sync::Arc<tiny_http::Server>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl FileServer {
+    fn start(root: &Path) -> Self {
+        let server = std::sync::Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
+        let (serving, root) = (server.clone(), root.to_path_buf());
+        let thread = std::thread::spawn(move || {
+            for request in serving.incoming_requests() {
+                let path = request.url().split('?').next().unwrap_or_default();
+                let path = root.join(path.trim_start_matches('/'));
+                let _ = match std::fs::read(path) {
+                    Ok(bytes) => request.respond(tiny_http::Response::from_data(bytes)),
+                    Err(_) => request.respond(tiny_http::Response::empty(404)),
+                };
+            }
+        });
+        Self { server, thread: Some(thread) }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.server.server_addr())
+    }
+}
+
+impl Drop for FileServer {
+    fn drop(&mut self) {
+        self.server.unblock();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+#[test]
+fn the_host_checkout_stays_as_it_was() {
+    let ground = Ground::new();
+    let host = ground.host().display().to_string();
+    for command in [
+        format!("cd {host} && git commit -am x"),
+        "cd ../.. && git commit -am x".to_owned(),
+        format!("git -C {host} commit -am x"),
+        format!("GIT_DIR={host}/.git git update-ref HEAD HEAD~1"),
+    ] {
+        let judged = ground.judge(&command, &ground.worktree(), &ground.worktree(), None);
+        assert_eq!(judged.verdict, "deny", "{command}");
+        assert!(judged.reason.contains("another checkout"), "{}", judged.reason);
+    }
+    for command in ["git commit -am x", "git status", "git -C src log", "cd src && git diff"] {
+        let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), None);
+        assert_eq!(judged.verdict, "allow", "{command}: {}", judged.reason);
+    }
+}
+
+#[test]
+fn the_rules_are_told_at_the_start_and_by_prompt() {
+    let ground = Ground::new();
+    for name in ["SessionStart", "SubagentStart"] {
+        let event = json!({"session_id": "s", "cwd": ground.worktree(), "hook_event_name": name});
+        let answer =
+            feed(ground.hook(&ground.worktree(), Some("redirect")), event.to_string().as_bytes());
+        let value: Value = serde_json::from_str(&answer.stdout).unwrap();
+        let told = value["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
+        assert_eq!(value["hookSpecificOutput"]["hookEventName"], name);
+        for part in [
+            "isolated git worktree",
+            ground.worktree().to_str().unwrap(),
+            ground.quarantine().to_str().unwrap(),
+            "A refusal begins with `ringwall:`",
+        ] {
+            assert!(told.contains(part), "{part} in {told}");
+        }
+    }
+}
+
+#[test]
+fn git_is_pinned_to_the_worktree_only_where_the_user_wants_it() {
+    let ground = Ground::new();
+    let file = ground.root.join("env-file");
+    let start = |pin: bool| {
+        let mut command = ground.hook(&ground.worktree(), None);
+        std::fs::write(ground.root.join("config.toml"), format!("[git]\npin_env = {pin}\n"))
+            .unwrap();
+        command.env("CLAUDE_ENV_FILE", &file);
+        let event = json!({"session_id": "s", "hook_event_name": "SessionStart", "cwd": "/"});
+        feed(command, event.to_string().as_bytes());
+        std::fs::read_to_string(&file).unwrap_or_default()
+    };
+    assert_eq!(start(false), "");
+    let lines = start(true);
+    assert!(
+        lines.contains(&format!("export GIT_WORK_TREE={}\n", ground.worktree().display())),
+        "{lines}"
+    );
+    let output = Command::new("bash")
+        .args(["-c", &format!(". {}; git rev-parse --abbrev-ref HEAD", file.display())])
+        .env("HOME", ground.home())
+        .current_dir(ground.root.join("home"))
+        .output()
+        .unwrap();
+    assert_eq!(text(&output.stdout).trim(), "agent", "{}", text(&output.stderr));
+}
