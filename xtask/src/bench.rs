@@ -5,6 +5,7 @@
 
 mod hook;
 mod measure;
+mod shell;
 
 use std::process::ExitCode;
 
@@ -17,11 +18,14 @@ use crate::workspace::Workspace;
 pub(crate) enum Bench {
     /// The whole hook process, against an empty program and the same hook in node and Python
     Hook(hook::Args),
+    /// Reading and judging shell text, over the corpus
+    Shell(shell::Args),
 }
 
 pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> Result<ExitCode, Failure> {
     match bench {
         Bench::Hook(args) => hook::run(workspace, args),
+        Bench::Shell(args) => shell::run(workspace, args),
     }
 }
 

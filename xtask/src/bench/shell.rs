@@ -1,0 +1,98 @@
+//! Reading and judging shell text, over the corpus: microseconds per command in this process.
+
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::Common;
+use crate::failure::{Context, Failure};
+use crate::workspace::{Workspace, succeed};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+}
+
+/// A name, and how to make the text.
+type Bomb = (&'static str, fn() -> String);
+
+/// Texts that must be opaque at once.
+const BOMBS: &[Bomb] = &[
+    ("10 MB of text", || "a".repeat(10 << 20)),
+    ("50,000 open parentheses", || "(".repeat(50_000)),
+    ("50,000 open substitutions", || "$(".repeat(50_000)),
+    ("50,000 open parameters", || "${a:-".repeat(50_000)),
+    ("60 levels of substitution", || format!("{}x{}", "$(echo ".repeat(60), ")".repeat(60))),
+    ("10,000 segments", || "ls; ".repeat(10_000)),
+];
+
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
+    if cfg!(debug_assertions) {
+        // What is measured runs in this process, so this process must be optimised.
+        let rounds = args.common.rounds.to_string();
+        let again = ["run", "--release", "--quiet", "--package", "xtask", "--"];
+        succeed(workspace.cargo().args(again).args(["bench", "shell", "--rounds", &rounds]))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut commands = Vec::new();
+    for file in ["corpus/shell.jsonl", "corpus/commands.jsonl"] {
+        let path = workspace.root.join(file);
+        let text = std::fs::read_to_string(&path).context(|| format!("cannot read {file}"))?;
+        for line in text.lines() {
+            let row: Value = serde_json::from_str(line).context(|| format!("{file} is broken"))?;
+            commands.extend(row.get("command").and_then(Value::as_str).map(str::to_owned));
+        }
+    }
+    let rounds = args.common.rounds.div_ceil(60);
+    println!("{} commands, {rounds} rounds", commands.len());
+    println!("{:<28}{:>10}{:>10}{:>10}", "", "median us", "p99 us", "max us");
+    print(
+        "parse",
+        &measure(&commands, rounds, |command| {
+            ringwall::testing::parse(command);
+        }),
+    );
+    print(
+        "parse and judge",
+        &measure(&commands, rounds, |command| {
+            let _ = ringwall::testing::decide(command);
+        }),
+    );
+    for (name, make) in BOMBS {
+        let text = make();
+        let started = Instant::now();
+        let (_, unknown) = ringwall::testing::parse(&text);
+        let time = started.elapsed();
+        let opaque = if unknown > 0 { "opaque" } else { "read whole" };
+        println!("{name:<28}{:>10.0}  {opaque}", micros(time));
+    }
+    println!("The whole process, to an empty one: cargo xtask bench hook");
+    Ok(ExitCode::SUCCESS)
+}
+
+fn measure(commands: &[String], rounds: u32, run: impl Fn(&str)) -> Vec<Duration> {
+    let mut times = Vec::with_capacity(commands.len());
+    for command in commands {
+        // The best of the rounds: what the work takes when nothing else gets in its way.
+        let time = (0..rounds).map(|_| {
+            let started = Instant::now();
+            run(command);
+            started.elapsed()
+        });
+        times.extend(time.min());
+    }
+    times.sort();
+    times
+}
+
+fn print(name: &str, times: &[Duration]) {
+    let at = |share: usize| times.get((times.len() - 1) * share / 100).copied().unwrap_or_default();
+    let (median, p99, max) = (at(50), at(99), at(100));
+    println!("{name:<28}{:>10.1}{:>10.1}{:>10.1}", micros(median), micros(p99), micros(max));
+}
+
+fn micros(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e6
+}
