@@ -21,7 +21,8 @@ pub struct Ground {
     pub unfit: Option<String>,
     /// What the agent itself must read outside the workspace.
     pub agent_files: Vec<Sourced<PathRule>>,
-    /// Ringwall's own files as they are named: configuration, state, binary. Never writable.
+    /// Ringwall's own files, as named and as resolved: state, binary, every configuration file in
+    /// use, linked settings of agents. Never writable.
     pub own_files: Vec<AbsPath>,
     /// The file that `ringwall grant` edits.
     pub grant_file: PathBuf,

@@ -10,6 +10,7 @@
 
 mod audit;
 mod claude;
+mod claude_shell;
 mod corpus;
 mod direction;
 mod hook;

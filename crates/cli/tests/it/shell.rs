@@ -358,13 +358,13 @@ fn listing(dir: &Path) -> Vec<PathBuf> {
 }
 
 /// Serves files on loopback.
-struct FileServer {
+pub(crate) struct FileServer {
     server: std::sync::Arc<tiny_http::Server>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
 
 impl FileServer {
-    fn start(root: &Path) -> Self {
+    pub(crate) fn start(root: &Path) -> Self {
         let server = std::sync::Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
         let (serving, root) = (server.clone(), root.to_path_buf());
         let thread = std::thread::spawn(move || {
@@ -380,7 +380,7 @@ impl FileServer {
         Self { server, thread: Some(thread) }
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}", self.server.server_addr())
     }
 }
