@@ -10,6 +10,7 @@ use crate::pattern::Case;
 use crate::protected::{protecting, secret, shadows};
 use crate::{Ground, PathRule, Policy};
 
+/// A path of a tool.
 pub(super) fn judge(
     policy: &Policy,
     ground: &Ground,
@@ -18,15 +19,7 @@ pub(super) fn judge(
     facts: &Facts,
 ) -> Reason {
     let judge = Judge { policy, ground, access, path, facts };
-    let mut allowed = None;
-    for reading in readings(path) {
-        match judge.reading(&reading) {
-            refused @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return refused,
-            reason => allowed = Some(reason),
-        }
-    }
-    // There is always one reading; were there none, nothing would have been judged.
-    allowed.unwrap_or_else(|| judge.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+    judge.every(|reading| judge.reading(reading))
 }
 
 /// A path in a command. Temporary files are open to commands; reads are refused only for secrets
@@ -39,19 +32,11 @@ pub(super) fn judge_command(
     facts: &Facts,
 ) -> Reason {
     let judge = Judge { policy, ground, access, path, facts };
-    let mut allowed = None;
-    for reading in readings(path) {
-        let reason = match access {
-            Access::Write if judge.is_scratch(&reading) => judge.allow("scratch", &Origin::BuiltIn),
-            Access::Write => judge.reading(&reading),
-            Access::Read => judge.command_read(&reading),
-        };
-        match reason {
-            refused @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return refused,
-            reason => allowed = Some(reason),
-        }
-    }
-    allowed.unwrap_or_else(|| judge.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+    judge.every(|reading| match access {
+        Access::Write if judge.is_scratch(reading) => judge.allow("scratch", &Origin::BuiltIn),
+        Access::Write => judge.reading(reading),
+        Access::Read => judge.command_read(reading),
+    })
 }
 
 /// A directory that a command works in.
@@ -116,6 +101,19 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
+    /// Judges every way of reading the path; the first refusal decides.
+    fn every(&self, judge: impl Fn(&Path) -> Reason) -> Reason {
+        let mut allowed = None;
+        for reading in readings(self.path) {
+            match judge(&reading) {
+                refused @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return refused,
+                reason => allowed = Some(reason),
+            }
+        }
+        // There is always one reading; were there none, nothing would have been judged.
+        allowed.unwrap_or_else(|| self.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+    }
+
     /// Whether a path lies among temporary files and nowhere that belongs to somebody.
     fn is_scratch(&self, reading: &Path) -> bool {
         let Ok(target) = self.facts.resolved(reading) else { return false };
