@@ -10,7 +10,9 @@ fuzz_target!(|command: &str| {
     let passes = decision.verdict() == ringwall::testing::ALLOW;
     if let Some(redirect) = decision.redirect().filter(|_| passes) {
         let again = decide(&redirect.value);
-        let clean = again.is_ok_and(|again| again.redirect().is_none() && again.verdict() == ringwall::testing::ALLOW);
+        let clean = again.is_ok_and(|again| {
+            again.redirect().is_none() && again.verdict() == ringwall::testing::ALLOW
+        });
         assert!(clean, "{:?} is corrected to {:?}", command, redirect.value);
     }
 });

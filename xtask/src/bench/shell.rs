@@ -13,6 +13,9 @@ use crate::workspace::{Workspace, succeed};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
+    /// How many inputs to generate from the corpus
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    inputs: u32,
 }
 
 /// A name, and how to make the text.
@@ -31,9 +34,14 @@ const BOMBS: &[Bomb] = &[
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
     if cfg!(debug_assertions) {
         // What is measured runs in this process, so this process must be optimised.
-        let rounds = args.common.rounds.to_string();
+        let (rounds, inputs) = (args.common.rounds.to_string(), args.inputs.to_string());
         let again = ["run", "--release", "--quiet", "--package", "xtask", "--"];
-        succeed(workspace.cargo().args(again).args(["bench", "shell", "--rounds", &rounds]))?;
+        succeed(
+            workspace
+                .cargo()
+                .args(again)
+                .args(["bench", "shell", "--rounds", &rounds, "--inputs", &inputs]),
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     let mut commands = Vec::new();
@@ -68,8 +76,42 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
         let opaque = if unknown > 0 { "opaque" } else { "read whole" };
         println!("{name:<28}{:>10.0}  {opaque}", micros(time));
     }
+    generated(&commands, args.inputs);
     println!("The whole process, to an empty one: cargo xtask bench hook");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Mangled commands: pieces of the corpus put together at random. Says the slowest answer.
+fn generated(commands: &[String], inputs: u32) {
+    let mut state = 0x2545_f491_4f6c_dd1d_u64;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state >> 33).unwrap_or(0) % below.max(1)
+    };
+    let mut slowest = (Duration::ZERO, String::new());
+    for _ in 0..inputs {
+        let mut text = String::new();
+        for _ in 0..=random(4) {
+            let piece = commands.get(random(commands.len())).map_or("", String::as_str);
+            let (a, b) = (random(piece.len() + 1), random(piece.len() + 1));
+            text.push_str(piece.get(a.min(b)..a.max(b)).unwrap_or(piece));
+            text.push_str(
+                ["", " ", ";", "|", "$(", "`", "'", "\"", "\n", "<<E\n", "{", "&&"]
+                    .get(random(12))
+                    .unwrap_or(&""),
+            );
+        }
+        let started = Instant::now();
+        let _ = ringwall::testing::decide(&text);
+        let time = started.elapsed();
+        if time > slowest.0 {
+            slowest = (time, text);
+        }
+    }
+    println!("{inputs} generated inputs, no panic; the slowest took {:.0} us:", micros(slowest.0));
+    println!("    {:?}", slowest.1.chars().take(200).collect::<String>());
 }
 
 fn measure(commands: &[String], rounds: u32, run: impl Fn(&str)) -> Vec<Duration> {

@@ -97,6 +97,22 @@ impl Ground {
         command
     }
 
+    /// The first reason in a few words, with this ground's paths taken out.
+    fn because(&self, reason: &str) -> String {
+        let first = reason.split(" [rule").next().unwrap_or(reason);
+        let first = first.trim_start_matches("ringwall: ");
+        [
+            ("{worktree}", self.worktree()),
+            ("{host}", self.host()),
+            ("{quarantine}", self.quarantine()),
+            ("{home}", self.home()),
+        ]
+        .iter()
+        .fold(first.to_owned(), |text, (name, path)| {
+            text.replace(&path.display().to_string(), name)
+        })
+    }
+
     fn judge(&self, command: &str, cwd: &Path, workspace: &Path, mode: Option<&str>) -> Judged {
         let event = json!({
             "session_id": "corpus", "cwd": cwd, "permission_mode": "default",
@@ -163,6 +179,10 @@ fn every_row_of_the_shell_corpus_is_decided_as_expected() {
         let mode = row.mode.as_deref().unwrap_or("redirect");
         let judged = ground.judge(&command, &cwd, &ground.worktree(), Some(mode));
         let corrected = row.corrected.as_ref().map(|text| ground.fill(text));
+        if let Some(text) = &judged.corrected {
+            let valid = Command::new("bash").args(["-n", "-c", text]).status().unwrap();
+            assert!(valid.success(), "{}: {text}", row.id);
+        }
         let exact = judged.verdict == row.expect
             && (row.expect != "redirect" || corrected.is_none() || judged.corrected == corrected);
         // A refusal that spells out the corrected command does the same job.
@@ -198,6 +218,9 @@ struct Ordinary {
     /// What it gets where that is not `allow`, and why that is right.
     #[serde(default)]
     expect: Option<String>,
+    /// The reason that the agent is given then.
+    #[serde(default, rename = "because")]
+    _because: Option<String>,
 }
 
 /// Run with `RINGWALL_BLESS=1` to write down what is decided now; read the difference before
@@ -223,6 +246,7 @@ fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
         let mut line = json!({"id": row.id, "command": row.command});
         if judged.verdict != "allow" {
             line["expect"] = json!(judged.verdict);
+            line["because"] = json!(ground.because(&judged.reason));
         }
         lines += &format!("{line}\n");
     }
