@@ -62,7 +62,7 @@ fn pass(setup: &Setup, event: &Event) -> Pass {
     let scene = scene(setup, event);
     let actions = lower(setup, event, &scene);
     let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
-    let facts = facts::answer(&queries);
+    let facts = facts::answer_with(&mut setup.resolver.borrow_mut(), &queries);
     let decision = policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
     Pass { actions, first: decision.clone(), last: decision }
 }

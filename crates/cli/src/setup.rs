@@ -1,5 +1,6 @@
 //! Everything that is fixed before a call is looked at: places, workspace, policy, ground.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use agents::{Agent, Scope};
@@ -25,6 +26,8 @@ pub(crate) struct Setup {
     pub(crate) places: Places,
     pub(crate) loaded: Loaded,
     pub(crate) ground: Ground,
+    /// What was seen of the file system on the way here.
+    pub(crate) resolver: RefCell<Resolver>,
 }
 
 /// Why nothing can be judged.
@@ -94,7 +97,7 @@ impl Setup {
             },
             workspace,
         };
-        Ok(Self { agent, places, loaded, ground })
+        Ok(Self { agent, places, loaded, ground, resolver: RefCell::new(resolver) })
     }
 
     /// How the agent's settings must call us; needed only when they change.

@@ -1,5 +1,6 @@
 //! The pipeline and the configuration parser behind plain functions, for fuzz targets.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use config::Request;
@@ -93,7 +94,7 @@ fn setup(agent: &'static agents::Agent) -> Result<Setup, String> {
         ignored: Vec::new(),
         fingerprint: String::new(),
     };
-    Ok(Setup { agent, places, loaded, ground })
+    Ok(Setup { agent, places, loaded, ground, resolver: RefCell::default() })
 }
 
 fn absolute(path: &str) -> Result<AbsPath, String> {

@@ -17,8 +17,12 @@ pub use text::{LARGEST_TEXT, read_small};
 
 /// Answers all questions in one go.
 pub fn answer(queries: &[Query]) -> Facts {
+    answer_with(&mut Resolver::default(), queries)
+}
+
+/// The same with what a resolver has seen already for this decision.
+pub fn answer_with(resolver: &mut Resolver, queries: &[Query]) -> Facts {
     let mut facts = Facts::default();
-    let mut resolver = Resolver::default();
     for query in queries {
         match query {
             Query::Resolve(path) => {

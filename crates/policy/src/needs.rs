@@ -23,8 +23,7 @@ pub fn needs(policy: &Policy, ground: &Ground, actions: &[Action]) -> Vec<Query>
     }
     if queries.iter().any(|query| matches!(query, Query::Resolve(_))) {
         let prefixes = path_rules(policy).filter_map(|rule| rule.prefix(&ground.workspace));
-        let fixed = prefixes.chain(ground.own_files.iter().cloned());
-        queries.extend(fixed.map(|path| Query::Resolve(path.as_path().to_path_buf())));
+        queries.extend(prefixes.map(|path| Query::Resolve(path.as_path().to_path_buf())));
     }
     queries
 }

@@ -40,7 +40,9 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
-    let scene = Scene::set(&workspace.target.join("bench/hook"))?;
+    // Beside no other checkout: a project inside this one would be judged by its files too.
+    let place = tempfile::tempdir().context(|| "cannot make a place for the bench".into())?;
+    let scene = Scene::set(&place.path().join("hook"))?;
     let empty = build_empty(workspace, &scene)?;
     let ringwall = build_ringwall(workspace)?;
     let node = interpreter("node", &["-p", "process.execPath"]);
@@ -133,7 +135,6 @@ impl Scene {
             .env_clear()
             .env("PATH", "/usr/local/bin:/usr/bin:/bin")
             .env("HOME", self.dir.join("home"))
-            .env("XDG_STATE_HOME", self.dir.join("state"))
             .env("CLAUDE_PROJECT_DIR", self.project())
             .env("PEER_LOG", self.dir.join("peer.jsonl"));
         command

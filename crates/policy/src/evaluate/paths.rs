@@ -213,12 +213,9 @@ impl Judge<'_> {
         Some(self.refuse("protected", &Origin::BuiltIn, &text, Some(instead)))
     }
 
-    /// Whether a path lies in a place of Ringwall's own, as that is named or as it resolves.
+    /// Whether a path lies in a place of Ringwall's own.
     fn is_own(&self, path: &AbsPath) -> bool {
-        self.ground.own_files.iter().any(|own| {
-            let resolved = self.facts.resolved(own.as_path());
-            path.is_within(own) || resolved.is_ok_and(|resolved| path.is_within(resolved))
-        })
+        self.ground.own_files.iter().any(|own| path.is_within(own))
     }
 
     fn denied(&self, literal: &AbsPath, target: &AbsPath) -> Option<Reason> {
