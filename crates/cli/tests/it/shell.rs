@@ -318,6 +318,28 @@ fn half_a_correction_is_never_sent() {
 }
 
 #[test]
+fn a_correction_that_does_not_come_out_clean_is_refused() {
+    let ground = Ground::new();
+    let spaced = ground.home().join("my quarantine").display().to_string();
+    let judge = |command: &str| {
+        let hook = ground.hook(&ground.worktree(), None);
+        let lines = format!("[quarantine]\ndir = {spaced:?}\n");
+        std::fs::write(ground.root.join("config.toml"), lines).unwrap();
+        let event = json!({
+            "session_id": "s", "cwd": ground.worktree(), "hook_event_name": "PreToolUse",
+            "tool_name": "Bash", "tool_input": {"command": command, "timeout": 5000},
+        });
+        Judged::read(feed(hook, event.to_string().as_bytes()))
+    };
+    // Quotes inside quotes end the outer ones, so the corrected text would mean something else.
+    let nested = judge("bash -c 'git clone https://example.org/o/r'");
+    assert_eq!(nested.verdict, "deny", "{:?}", nested.corrected);
+    // Outside of other quotes the same directory is no trouble.
+    let plain = judge("git clone https://example.org/o/r");
+    assert_eq!(plain.corrected, Some(format!("git clone https://example.org/o/r '{spaced}/r'")));
+}
+
+#[test]
 fn redirected_commands_run_and_their_bytes_land_in_quarantine_only() {
     let ground = Ground::new();
     let source = ground.root.join("source");
