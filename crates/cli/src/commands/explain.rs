@@ -98,7 +98,12 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         Verdict::Deny => Paint::Red,
     };
     rows.push(vec!["verdict".into(), terminal::paint(&decision.verdict().to_string(), colour)]);
-    for reason in decision.reasons() {
+    // Where something is refused, what is fine about the rest is noise.
+    let refused = decision.verdict() > Verdict::Allow;
+    let speaks = |reason: &&Reason| {
+        !refused || reason.verdict > Verdict::Allow || reason.rule == "quarantine.dir"
+    };
+    for reason in decision.reasons().iter().filter(speaks) {
         rows.push(vec!["because".into(), terminal::plain(&because(reason))]);
         if let Some(instead) = &reason.instead {
             rows.push(vec!["instead".into(), terminal::plain(instead)]);

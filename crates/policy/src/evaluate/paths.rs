@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use model::{AbsPath, Access, Facts, Level, Origin, PathRef, Reason, Sourced, Verdict};
+use model::{
+    AbsPath, Access, Facts, Level, Origin, PathRef, Reason, Sourced, Unresolvable, Verdict,
+};
 
 use super::message;
 use crate::needs::readings;
@@ -33,6 +35,7 @@ pub(super) fn judge_command(
 ) -> Reason {
     let judge = Judge { policy, ground, access, path, facts };
     judge.every(|reading| match access {
+        _ if judge.is_yet_to_come(reading) => judge.allow("path", &Origin::BuiltIn),
         Access::Write if judge.is_scratch(reading) => judge.allow("scratch", &Origin::BuiltIn),
         Access::Write => judge.reading(reading),
         Access::Read => judge.command_read(reading),
@@ -49,6 +52,9 @@ pub(super) fn judge_enter(
 ) -> Reason {
     let judge = Judge { policy, ground, access: Access::Read, path, facts };
     for reading in readings(path) {
+        if judge.is_yet_to_come(&reading) {
+            continue;
+        }
         if let Some(why) = judge.closed(&reading) {
             return Reason {
                 verdict: Verdict::Deny,
@@ -112,6 +118,12 @@ impl Judge<'_> {
         }
         // There is always one reading; were there none, nothing would have been judged.
         allowed.unwrap_or_else(|| self.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+    }
+
+    /// Whether a path climbs out of a directory that the text itself may make before. Links that it
+    /// makes are followed, so the directory will be one, and the path's text is judged anyway.
+    fn is_yet_to_come(&self, reading: &Path) -> bool {
+        matches!(self.facts.resolved(reading), Err(Unresolvable::ClimbsFromMissing))
     }
 
     /// Whether a path lies among temporary files and nowhere that belongs to somebody.

@@ -92,8 +92,13 @@ fn reached(action: &Action, link: &Link) -> Option<Action> {
     }
 }
 
-/// The rest of a path below another, by their texts.
+/// The rest of a path below another: as it is walked, where `..` behind the link leaves from its
+/// target, or by the texts of both.
 fn below(path: &Path, above: &Path) -> Option<PathBuf> {
-    let (path, above) = (AbsPath::lexical(path).ok()?, AbsPath::lexical(above).ok()?);
+    let above = AbsPath::lexical(above).ok()?;
+    if let Ok(rest) = path.strip_prefix(above.as_path()) {
+        return Some(rest.to_path_buf());
+    }
+    let path = AbsPath::lexical(path).ok()?;
     path.as_path().strip_prefix(above.as_path()).ok().map(Path::to_path_buf)
 }
