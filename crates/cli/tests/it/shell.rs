@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::world::{Answer, BINARY, feed, text};
 
 /// Rows may be added. Taking one out needs a reason, and these lines.
-const FEWEST_ROWS: usize = 426;
+const FEWEST_ROWS: usize = 432;
 const FEWEST_COMMANDS: usize = 562;
 
 /// A home with a repository, two linked worktrees of it, and a quarantine.

@@ -97,9 +97,9 @@ const WRITERS: &[Writer] = &[
     Writer { grammar: exact("dxP", &[]), options: &["-d"], ..writer(&["unzip"], "", Writes::None) },
     Writer { grammar: exact("bnti", &[]), ..writer(&["zip"], "", Writes::First) },
     Writer {
-        options: &["--output"],
-        grammar: gnu("o", &["output"]),
-        ..writer(&["pandoc", "protoc", "dot"], "", Writes::None)
+        options: &["-o", "--output", "--out"],
+        grammar: gnu("o", &["output", "out"]),
+        ..writer(&["pandoc", "protoc", "dot", "gpg", "gpg2", "openssl"], "", Writes::None)
     },
     writer(&["mkdtemp", "split", "csplit"], "abnlC", Writes::None),
     writer(

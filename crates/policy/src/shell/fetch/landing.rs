@@ -104,7 +104,8 @@ impl Fetching<'_, '_> {
 
     /// Files and directories in options.
     fn options(&self, lower: &mut Lower<'_>, parsed: &Parsed<'_>, options: &table::Options) {
-        if parsed.has(options.none_with) {
+        let foreign = options.only_with.is_empty() || parsed.has(options.only_with);
+        if parsed.has(options.none_with) || !foreign {
             return;
         }
         if options.needs_operand

@@ -63,6 +63,8 @@ pub(super) struct Options {
     pub(super) named_dirs: &'static [&'static str],
     /// Whether a relative file lands below the directory.
     pub(super) files_below_dir: bool,
+    /// Options without which nothing comes from outside; empty: it always does.
+    pub(super) only_with: &'static [&'static str],
     /// Options with which nothing lands.
     pub(super) none_with: &'static [&'static str],
     /// Whether it fetches only when given something to fetch.
@@ -92,6 +94,7 @@ const OPTIONS: Options = Options {
     dirs: &[],
     named_dirs: &[],
     files_below_dir: false,
+    only_with: &[],
     none_with: &["--help", "--version", "-h"],
     needs_operand: false,
     lands_with: &[],
@@ -365,6 +368,12 @@ const ROWS: &[Row] = &[
     ),
     row(
         &["git"],
+        &["archive"],
+        gnu("o", &["output", "remote", "exec", "format", "prefix"]),
+        Shape::Options(Options { files: &["-o", "--output"], only_with: &["--remote"], ..OPTIONS }),
+    ),
+    row(
+        &["git"],
         &["svn", "clone"],
         gnu("rTtb", &["revision", "trunk", "tags", "branches", "prefix"]),
         Shape::Clone,
@@ -634,7 +643,7 @@ const ROWS: &[Row] = &[
         &["kubectl", "oc"],
         &["cp"],
         exact("cn", &["container", "namespace"]),
-        Shape::Copy { remote: is_container },
+        Shape::Copy { remote: is_pod },
     ),
     row(
         &["oras"],
@@ -859,6 +868,11 @@ fn is_remote(text: &str) -> bool {
 
 fn is_container(text: &str) -> bool {
     is_remote(text) && !text.starts_with('/')
+}
+
+/// `pod:path`, or `namespace/pod:path`.
+fn is_pod(text: &str) -> bool {
+    text.contains(':') && !text.starts_with(['/', '.', '~'])
 }
 
 fn is_bucket(text: &str) -> bool {
