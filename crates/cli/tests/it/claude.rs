@@ -12,8 +12,6 @@ use model_server::clients::{CLAUDE_VERSION, ClaudeRun};
 use model_server::{Call, ModelServer, Script, Step, ToolResult};
 use serde_json::{Value, json};
 
-use crate::world::BINARY;
-
 const CANARY: &str = "canary-7f3a-outside";
 
 /// A project, something outside it, and a way out through a link.
@@ -30,7 +28,7 @@ impl Stage {
             std::fs::create_dir(root.join(dir)).unwrap();
         }
         // The installed path has a space in it.
-        std::fs::copy(BINARY, root.join("tools dir/ringwall")).unwrap();
+        crate::world::copy_binary(root.join("tools dir/ringwall"));
         std::fs::write(root.join("outside/canary.txt"), CANARY).unwrap();
         std::fs::write(root.join("outside/target.txt"), "before\n").unwrap();
         std::fs::write(root.join("project/own.txt"), "own text\n").unwrap();

@@ -1,6 +1,6 @@
 //! Installing, proving and undoing the hook.
 
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -116,8 +116,7 @@ fn doctor_finds(world: &World, expected: &[&str]) {
 
 /// A program that stands in for ours, or for a client.
 fn script(world: &World, path: &str, lines: &str) -> String {
-    let path = world.write(path, &format!("#!/bin/sh\n{lines}\n"));
-    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let path = world.program(path, &format!("#!/bin/sh\n{lines}\n"));
     path.display().to_string()
 }
 
@@ -221,7 +220,7 @@ fn doctor_says_when_nothing_outside_is_refused() {
 fn a_binary_of_another_name_is_installed_once_and_found() {
     let world = World::new();
     let binary = world.root.join("rw");
-    std::fs::copy(BINARY, &binary).unwrap();
+    crate::world::copy_binary(&binary);
     let run = |args: &[&str]| world.command(&binary).args(args).output().unwrap();
     assert!(run(&["install", "claude"]).status.success());
     assert!(run(&["install", "claude"]).status.success());
@@ -375,7 +374,7 @@ fn a_binary_in_a_path_with_a_space_works() {
     let dir = world.root.join("my tools");
     std::fs::create_dir(&dir).unwrap();
     let binary = dir.join("ringwall");
-    std::fs::copy(BINARY, &binary).unwrap();
+    crate::world::copy_binary(&binary);
     let run = |args: &[&str]| world.command(&binary).args(args).output().unwrap();
     assert!(run(&["install", "claude"]).status.success());
     let doctor = run(&["doctor"]);

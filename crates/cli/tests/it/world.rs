@@ -66,6 +66,16 @@ impl World {
         path
     }
 
+    /// Writes a program, by way of another process for the same reason as [`copy_binary`].
+    pub(crate) fn program(&self, path: &str, text: &str) -> PathBuf {
+        let path = self.root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", "cat > \"$0\" && chmod 755 \"$0\""]).arg(&path);
+        assert_eq!(feed(shell, text.as_bytes()).code, Some(0));
+        path
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.root.join(path)).unwrap()
     }
@@ -121,6 +131,13 @@ impl World {
     pub(crate) fn hook_event(&self, event: &Value) -> Answer {
         feed(self.hook_command(), event.to_string().as_bytes())
     }
+}
+
+/// Copies our binary. Another process does it: a file that this one has open for writing would be
+/// inherited by whatever a parallel test starts just then, and could not be run ("text file busy").
+pub(crate) fn copy_binary(to: impl AsRef<Path>) {
+    let status = Command::new("cp").arg(BINARY).arg(to.as_ref()).status().unwrap();
+    assert!(status.success());
 }
 
 /// Starts a command, writes to its stdin, and waits.
