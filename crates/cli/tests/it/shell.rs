@@ -223,6 +223,17 @@ struct Ordinary {
     _because: Option<String>,
 }
 
+#[test]
+fn every_ordinary_command_is_read_by_the_parser() {
+    let dir = Path::new("/w");
+    let surroundings = ::shell::Surroundings { dir, home: dir, top: None };
+    for row in rows::<Ordinary>("commands.jsonl") {
+        let analysis = ::shell::analyse(&row.command, &surroundings);
+        let unread = analysis.unknown.iter().find(|unknown| unknown.why.contains("not valid bash"));
+        assert!(unread.is_none(), "{}: {}", row.id, row.command);
+    }
+}
+
 /// Run with `RINGWALL_BLESS=1` to write down what is decided now; read the difference before
 /// committing it.
 #[test]
