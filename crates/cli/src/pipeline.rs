@@ -20,51 +20,47 @@ const MOST_PASSES: usize = 4;
 /// A corrected command is judged like any other. What does not come out clean is refused: half a
 /// correction can be worse than none.
 pub(crate) fn judge(setup: &Setup, event: &Event) -> Judged {
-    let mut judged = pass(setup, event);
+    let Judged { actions, mut decision } = pass(setup, event);
+    if decision.redirect().is_some() && decision.verdict() < Verdict::Deny {
+        decision = judge_again(setup, event, decision);
+    }
+    let decision = agents::degrade(setup.agent, event, decision);
+    Judged { actions, decision }
+}
+
+/// Holds a decision's corrected command against the rules, and whatever that is corrected to.
+fn judge_again(setup: &Setup, event: &Event, mut decision: Decision) -> Decision {
+    let mut last = decision.clone();
     let mut again = event.clone();
     let mut value = None;
     for _ in 0..MOST_PASSES {
-        let Some(redirect) =
-            judged.last.redirect().filter(|_| judged.last.verdict() < Verdict::Deny)
-        else {
+        let Some(redirect) = last.redirect().filter(|_| last.verdict() < Verdict::Deny) else {
             break;
         };
         value = Some(redirect.value.clone());
         let EventKind::BeforeTool(call) = &mut again.kind else { break };
         call.input.insert(redirect.field.clone(), Value::String(redirect.value.clone()));
-        judged.last = pass(setup, &again).last;
+        last = pass(setup, &again).decision;
     }
-    let mut decision = judged.first;
-    if let Some(value) = value {
-        let clean = judged.last.redirect().is_none();
-        for reason in judged.last.reasons().iter().filter(|reason| reason.verdict > Verdict::Allow)
-        {
-            decision = decision.and(reason.clone());
-        }
-        decision = if clean && decision.verdict() < Verdict::Deny {
-            decision.redirected(value)
-        } else {
-            decision.corrected_by(&value)
-        };
+    let Some(value) = value else { return decision };
+    for reason in last.reasons().iter().filter(|reason| reason.verdict > Verdict::Allow) {
+        decision = decision.and(reason.clone());
     }
-    let decision = agents::degrade(setup.agent, event, decision);
-    Judged { actions: judged.actions, decision }
+    if last.redirect().is_none() && decision.verdict() < Verdict::Deny {
+        decision.redirected(value)
+    } else {
+        decision.corrected_by(&value)
+    }
 }
 
-/// One pass: the decision twice, so that the first stays while later ones replace the last.
-struct Pass {
-    actions: Vec<Action>,
-    first: Decision,
-    last: Decision,
-}
-
-fn pass(setup: &Setup, event: &Event) -> Pass {
+/// One pass over one text.
+fn pass(setup: &Setup, event: &Event) -> Judged {
     let scene = scene(setup, event);
     let actions = lower(setup, event, &scene);
     let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
     let facts = facts::answer_with(&mut setup.resolver.borrow_mut(), &queries);
     let decision = policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
-    Pass { actions, first: decision.clone(), last: decision }
+    Judged { actions, decision }
 }
 
 /// Where the shell text of an event would run.

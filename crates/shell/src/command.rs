@@ -29,8 +29,6 @@ pub struct Command {
     pub input: Input,
     /// Commands whose output is part of its words or of its input text, by way of variables too.
     pub inner: Vec<usize>,
-    /// The commands whose standard input is this one's output.
-    pub feeds: Vec<usize>,
     /// Where it stands.
     pub span: Range<usize>,
     /// Whether its words can be edited in the text: a nested literal maps byte for byte.

@@ -19,7 +19,7 @@ pub use command::{
     Analysis, Assignment, Command, Dir, Input, Quote, Redirect, RedirectKind, Unknown, Value, Word,
 };
 pub use options::{GivenOption, Grammar, Parsed, parse_options};
-pub use walk::{Surroundings, analyse};
+pub use walk::{Surroundings, analyse, is_shell};
 
 #[cfg(test)]
 mod tests;

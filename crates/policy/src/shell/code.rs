@@ -152,13 +152,11 @@ const PRODUCERS: &[&str] = &[
     "perl",
 ];
 
-pub(super) fn lower(lower: &mut Lower<'_>, index: usize, command: &Command, program: &str) {
+pub(super) fn lower(lower: &mut Lower<'_>, command: &Command, program: &str) {
     let part = lower.shown(command);
     hooks(lower, command, program, part);
     match program {
-        "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "rbash" | "fish" => {
-            shell_text(lower, command, part);
-        }
+        _ if shell::is_shell(program) => shell_text(lower, command, part),
         "eval" | "source" | "." => evaluated(lower, command, part),
         "alias"
             if command
@@ -186,7 +184,7 @@ pub(super) fn lower(lower: &mut Lower<'_>, index: usize, command: &Command, prog
         _ => {}
     }
     if let Some((_, flags)) = INTERPRETERS.iter().find(|(names, _)| names.contains(&program)) {
-        interpreter(lower, index, command, program, flags, part);
+        interpreter(lower, command, program, flags, part);
     }
 }
 
@@ -320,13 +318,11 @@ fn agent(lower: &mut Lower<'_>, command: &Command) {
 /// Code in an argument or on standard input: looked at for signs, never trusted to be understood.
 fn interpreter(
     lower: &mut Lower<'_>,
-    index: usize,
     command: &Command,
     program: &str,
     flags: &[&str],
     part: &str,
 ) {
-    let _ = index;
     if command.arguments().iter().any(|word| fetch::inner_brings(lower.analysis, word)) {
         return lower.push(Action::RunFetched { part: part.into() });
     }

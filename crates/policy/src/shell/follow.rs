@@ -1,11 +1,12 @@
 //! Later words that mean a moved path move with it.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use model::Edit;
+use model::{AbsPath, Edit};
 use shell::{Command, Dir, Quote, Value, Word};
 
 use super::Scene;
+use super::place::{Place, Target};
 
 /// Content that lands somewhere else than the text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,10 +54,7 @@ fn words(
             continue;
         }
         let Some(path) = absolute(value, *tilde, command, one, scene) else { continue };
-        let Some(rest) = clean(&path).strip_prefix(clean(&one.from)).ok().map(Path::to_path_buf)
-        else {
-            continue;
-        };
+        let Some(rest) = below(&path, &one.from) else { continue };
         let mut moved =
             if rest.as_os_str().is_empty() { one.to.clone() } else { one.to.join(rest) };
         if value.ends_with('/') {
@@ -95,34 +93,21 @@ fn absolute(
     one: &Move,
     scene: &Scene,
 ) -> Option<PathBuf> {
-    if tilde {
-        return Some(
-            scene.home.as_path().join(value.trim_start_matches('~').trim_start_matches('/')),
-        );
+    let relative = !tilde && !value.starts_with('/');
+    if relative && matches!(&command.dir, Dir::Known(dir) if below(dir, &one.from).is_some()) {
+        return None;
     }
-    if value.starts_with('/') {
-        return Some(PathBuf::from(value));
-    }
-    match &command.dir {
-        Dir::Known(dir) if clean(dir).starts_with(clean(&one.from)) => None,
-        Dir::Known(dir) => Some(dir.join(value)),
-        Dir::Unknown(_) => None,
+    let place = Place { dir: &command.dir, home: scene.home.as_path() };
+    match place.known(value, tilde) {
+        Target::Path(path) => Some(path.at),
+        _ => None,
     }
 }
 
-/// The path by its text, without `.` and `..`.
-fn clean(path: &Path) -> PathBuf {
-    let mut clean = PathBuf::new();
-    for component in path.components() {
-        match component {
-            Component::CurDir => {}
-            Component::ParentDir => {
-                clean.pop();
-            }
-            component => clean.push(component),
-        }
-    }
-    clean
+/// The rest of a path below another, by their texts.
+pub(super) fn below(path: &Path, above: &Path) -> Option<PathBuf> {
+    let (path, above) = (AbsPath::lexical(path).ok()?, AbsPath::lexical(above).ok()?);
+    path.as_path().strip_prefix(above.as_path()).ok().map(Path::to_path_buf)
 }
 
 /// A word's new text in the word's own quotes.

@@ -6,6 +6,7 @@ use model::{AbsPath, Action, PathRef};
 use shell::{Analysis, Command, Value, parse_options};
 
 use super::Scene;
+use super::follow::below;
 use super::options::gnu;
 use super::place::{Place, Target};
 
@@ -72,7 +73,7 @@ pub(super) fn follow(links: &[Link], actions: &mut Vec<Action>) {
 
 fn reached(action: &Action, link: &Link) -> Option<Action> {
     let moved = |path: &PathRef| {
-        let rest = below(&path.at, &link.at)?;
+        let rest = behind(&path.at, &link.at)?;
         let at = if rest.as_os_str().is_empty() { link.to.clone() } else { link.to.join(rest) };
         Some(PathRef { given: path.given.clone(), at })
     };
@@ -80,7 +81,7 @@ fn reached(action: &Action, link: &Link) -> Option<Action> {
         // Making the link is no walk through it.
         Action::Path { path, by: Some(by), .. }
             if matches!(by.as_str(), "ln" | "cp" | "gln")
-                && below(&path.at, &link.at)?.as_os_str().is_empty() =>
+                && behind(&path.at, &link.at)?.as_os_str().is_empty() =>
         {
             None
         }
@@ -92,13 +93,12 @@ fn reached(action: &Action, link: &Link) -> Option<Action> {
     }
 }
 
-/// The rest of a path below another: as it is walked, where `..` behind the link leaves from its
+/// The rest of a path below a link: as it is walked, where `..` behind the link leaves from its
 /// target, or by the texts of both.
-fn below(path: &Path, above: &Path) -> Option<PathBuf> {
-    let above = AbsPath::lexical(above).ok()?;
-    if let Ok(rest) = path.strip_prefix(above.as_path()) {
-        return Some(rest.to_path_buf());
+fn behind(path: &Path, link: &Path) -> Option<PathBuf> {
+    let link = AbsPath::lexical(link).ok()?;
+    match path.strip_prefix(link.as_path()) {
+        Ok(rest) => Some(rest.to_path_buf()),
+        Err(_) => below(path, link.as_path()),
     }
-    let path = AbsPath::lexical(path).ok()?;
-    path.as_path().strip_prefix(above.as_path()).ok().map(Path::to_path_buf)
 }

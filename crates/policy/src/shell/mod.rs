@@ -149,7 +149,7 @@ impl<'a> Lower<'a> {
             self.opaque(self.shown(command), "which program runs is not known");
             return;
         }
-        code::lower(self, index, command, program);
+        code::lower(self, command, program);
         let here = match program {
             "git" => git::lower(self, command, &place),
             _ => command.dir.clone(),

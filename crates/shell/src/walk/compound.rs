@@ -39,17 +39,10 @@ impl Walk {
             ast::BinaryOp::Pipe | ast::BinaryOp::PipeAll => {
                 let first = self.analysis.commands.len();
                 self.statement(&binary.left, source, &mut state.clone(), context);
-                let last = self.analysis.commands.len();
-                let producers: Vec<_> = (first..last).collect();
+                let producers = (first..self.analysis.commands.len()).collect();
                 let mut inner = context.clone();
-                inner.input = Some(Input::Pipe(producers.clone()));
+                inner.input = Some(Input::Pipe(producers));
                 self.statement(&binary.right, source, &mut state.clone(), &inner);
-                let consumers: Vec<_> = (last..self.analysis.commands.len()).collect();
-                for producer in producers {
-                    if let Some(command) = self.analysis.commands.get_mut(producer) {
-                        command.feeds.extend(&consumers);
-                    }
-                }
             }
         }
     }

@@ -9,6 +9,8 @@ mod find;
 mod run;
 mod words;
 
+pub use self::run::is_shell;
+
 use std::ops::Range;
 use std::path::Path;
 

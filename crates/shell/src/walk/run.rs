@@ -275,7 +275,6 @@ impl Walk {
             dir,
             input: run.input,
             inner,
-            feeds: Vec::new(),
             span: run.span,
             editable: run.source.editable,
         });
@@ -384,7 +383,7 @@ fn logical(dir: Dir, run: &Run<'_>) -> Dir {
 }
 
 /// Programs that read shell text.
-pub(crate) fn is_shell(name: &str) -> bool {
+pub fn is_shell(name: &str) -> bool {
     matches!(name, "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" | "mksh" | "rbash" | "fish")
 }
 
