@@ -15,7 +15,8 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("facts", &["model"]),
     ("audit", &["model"]),
     ("config", &["facts", "model", "policy"]),
-    ("ringwall", &["agents", "audit", "config", "facts", "model", "policy", "shell"]),
+    ("sandbox", &["model"]),
+    ("ringwall", &["agents", "audit", "config", "facts", "model", "policy", "sandbox", "shell"]),
 ];
 /// Crates that map data to data.
 const PURE: &[&str] = &["model", "shell", "policy", "agents"];
