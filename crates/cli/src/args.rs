@@ -35,6 +35,16 @@ pub(crate) enum Verb {
     /// nothing else, whatever the input: 0 with an answer (nothing at all means: no objection), 2
     /// with a line on stderr where no answer could be made.
     Hook(HookArgs),
+    /// Runs a command behind a wall that the kernel holds
+    ///
+    /// The command can read and write the workspace (at its level), read the system's and the
+    /// user's toolchains, and has its own /tmp and its own loopback. Everything else is refused,
+    /// and by default the first attempt ends the run: exit status 77, with the path, the program
+    /// and the line that would allow it. The wall is tried from inside before the command starts.
+    ///
+    /// Exit status: the command's own; 77 stopped by a violation; 69 the wall cannot be built; 78
+    /// bad configuration; 64 bad usage; 124 a limit was reached; 126 and 127 as in a shell.
+    Run(RunArgs),
     /// Shows what would be decided about a call, and by which rule of which file
     ///
     /// Reads a hook call as JSON from stdin, or takes a shell command after `--`.
@@ -93,7 +103,7 @@ pub(crate) struct Common {
 impl From<Common> for Options {
     fn from(common: Common) -> Self {
         let Common { config, workspace, phase, level } = common;
-        Self { config, workspace, phase, level }
+        Self { config, workspace, phase, level, inside_run: false }
     }
 }
 
@@ -104,6 +114,68 @@ pub(crate) struct HookArgs {
     pub(crate) agent: String,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RunArgs {
+    /// The agent that is run [default: known by the program's name]
+    #[arg(long, value_parser = agent_names())]
+    pub(crate) agent: Option<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// Let a path be read, for this run
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_read: Vec<String>,
+    /// Let a path be read and written, for this run
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_write: Vec<String>,
+    /// Let a host be reached, for this run
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_domain: Vec<String>,
+    /// Write events as JSON lines to a file, or to an open descriptor as `fd:N`
+    #[arg(long, value_name = "FILE|fd:N")]
+    pub(crate) events: Option<String>,
+    /// Go on after refusals, and print the configuration that would have allowed everything
+    #[arg(long)]
+    pub(crate) learn: bool,
+    /// Print the plan of the run instead of running
+    #[arg(long)]
+    pub(crate) plan: bool,
+    /// Print the plan as JSON
+    #[arg(long, requires = "plan")]
+    pub(crate) json: bool,
+    /// Accept a workspace that holds your whole home directory
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Use no stronger wall than this, to see what a lesser machine gives
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = EnforcementName::Namespaces, hide_short_help = true)]
+    pub(crate) enforcement: EnforcementName,
+    /// Use no better attribution than this, to see what a lesser machine gives
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = AttributionName::Tripwire, hide_short_help = true)]
+    pub(crate) attribution: AttributionName,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "COMMAND", required = true)]
+    pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// What holds the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EnforcementName {
+    /// Namespaces and mounts, with Landlock and seccomp on top
+    Namespaces,
+    /// Landlock and seccomp alone
+    Landlock,
+}
+
+/// What tells which path was refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AttributionName {
+    /// A file system over what is denied
+    Tripwire,
+    /// Every open is watched
+    Notify,
+    /// Nothing does
+    Inferred,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -14,6 +14,7 @@ pub(crate) struct Failure {
 
 /// Exit statuses, after sysexits.
 pub(crate) const USAGE: u8 = 64;
+const UNAVAILABLE: u8 = 69;
 const NOT_PERMITTED: u8 = 77;
 const CONFIG: u8 = 78;
 
@@ -31,6 +32,21 @@ impl Failure {
     /// The command line makes no sense.
     pub(crate) fn usage(error: impl ToString) -> Self {
         Self { code: USAGE, ..Self::new(error) }
+    }
+
+    /// What is needed is not to be had here.
+    pub(crate) fn unavailable(error: impl ToString) -> Self {
+        Self { code: UNAVAILABLE, ..Self::new(error) }
+    }
+
+    /// The exit status.
+    pub(crate) fn code(&self) -> u8 {
+        self.code
+    }
+
+    /// The message, for those who do not print it.
+    pub(crate) fn message(&self) -> &str {
+        &self.error
     }
 
     /// The caller may not do this.

@@ -16,6 +16,7 @@ mod start;
 mod terminal;
 #[doc(hidden)]
 pub mod testing;
+mod wall;
 
 use std::process::ExitCode;
 

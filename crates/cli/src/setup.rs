@@ -18,6 +18,8 @@ pub(crate) struct Options {
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) phase: Option<String>,
     pub(crate) level: Option<Level>,
+    /// The workspace was named for a run, which asks for consent by itself.
+    pub(crate) inside_run: bool,
 }
 
 /// The standing facts of one invocation.
@@ -151,7 +153,7 @@ fn unfit(
 ) -> Option<String> {
     let home = resolver.resolve(places.home.as_path()).unwrap_or_else(|_| places.home.clone());
     let too_wide = home.is_within(workspace) || places.home.is_within(workspace);
-    (too_wide && options.workspace.is_none()).then(|| {
+    (too_wide && (options.workspace.is_none() || options.inside_run)).then(|| {
         format!(
             "the workspace would be {workspace}, which holds your whole home directory: every \
              file of yours would be the agent's"

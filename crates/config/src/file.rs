@@ -166,6 +166,15 @@ pub(crate) struct LimitsTable {
     /// Processes and threads of the whole tree.
     #[schemars(with = "u32")]
     pub(crate) processes: At<u32>,
+    /// The largest file that can be written, such as `2GiB`.
+    #[schemars(with = "String")]
+    pub(crate) file_size: At<String>,
+    /// Seconds until a run is ended.
+    #[schemars(with = "u64")]
+    pub(crate) wall_seconds: At<u64>,
+    /// Seconds without output or event until a run is ended.
+    #[schemars(with = "u64")]
+    pub(crate) idle_seconds: At<u64>,
 }
 
 /// What a failing audit log means.

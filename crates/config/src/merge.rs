@@ -314,28 +314,53 @@ impl<'a> Merge<'a> {
     }
 
     fn limits(&mut self, layer: &Layer, file: &File) {
-        if let Some(memory) = &file.limits.memory {
-            let origin = layer.origin(&memory.span());
-            match ByteSize::parse(memory.get_ref()) {
-                Ok(value) => {
-                    let old = self.policy.limits.memory.as_ref();
-                    let widens = old.is_some_and(|old| value > old.value);
-                    self.change(layer, "limits.memory", &value, &origin, widens, |p, origin| {
-                        p.limits.memory = Some(Sourced { value, origin });
-                    });
-                }
-                Err(error) => self.problem(layer, &memory.span(), error.to_string(), None),
-            }
+        let limits = &file.limits;
+        self.size(layer, "limits.memory", limits.memory.as_ref(), |p| &mut p.limits.memory);
+        self.size(layer, "limits.file_size", limits.file_size.as_ref(), |p| {
+            &mut p.limits.file_size
+        });
+        self.bound(layer, "limits.processes", limits.processes.as_ref(), |p| {
+            &mut p.limits.processes
+        });
+        self.bound(layer, "limits.wall_seconds", limits.wall_seconds.as_ref(), |p| {
+            &mut p.limits.wall_seconds
+        });
+        self.bound(layer, "limits.idle_seconds", limits.idle_seconds.as_ref(), |p| {
+            &mut p.limits.idle_seconds
+        });
+    }
+
+    /// A limit that is written as a size.
+    fn size(
+        &mut self,
+        layer: &Layer,
+        key: &str,
+        value: Option<&Spanned<String>>,
+        slot: fn(&mut Policy) -> &mut Option<Sourced<ByteSize>>,
+    ) {
+        let Some(spanned) = value else { return };
+        match ByteSize::parse(spanned.get_ref()) {
+            Ok(size) => self.bound(layer, key, Some(&Spanned::new(spanned.span(), size)), slot),
+            Err(error) => self.problem(layer, &spanned.span(), error.to_string(), None),
         }
-        if let Some(processes) = &file.limits.processes {
-            let value = *processes.get_ref();
-            let origin = layer.origin(&processes.span());
-            let old = self.policy.limits.processes.as_ref();
-            let widens = old.is_some_and(|old| value > old.value);
-            self.change(layer, "limits.processes", &value, &origin, widens, |p, origin| {
-                p.limits.processes = Some(Sourced { value, origin });
-            });
-        }
+    }
+
+    /// A limit. None is wider than any.
+    fn bound<T: PartialOrd + Copy + fmt::Display>(
+        &mut self,
+        layer: &Layer,
+        key: &str,
+        value: Option<&Spanned<T>>,
+        slot: fn(&mut Policy) -> &mut Option<Sourced<T>>,
+    ) {
+        let Some(spanned) = value else { return };
+        let value = *spanned.get_ref();
+        let origin = layer.origin(&spanned.span());
+        let old = slot(&mut self.policy).as_ref();
+        let widens = old.is_some_and(|old| value > old.value);
+        self.change(layer, key, &value, &origin, widens, |policy, origin| {
+            *slot(policy) = Some(Sourced { value, origin });
+        });
     }
 
     /// Replaces a single value.

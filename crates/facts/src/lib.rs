@@ -7,6 +7,7 @@ mod git;
 mod places;
 mod resolve;
 mod text;
+mod walk;
 
 use model::{Facts, Query};
 
@@ -14,6 +15,7 @@ pub use git::{git_root, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::Resolver;
 pub use text::{LARGEST_TEXT, read_small};
+pub use walk::{Step, Visit, walk};
 
 /// Answers all questions in one go.
 pub fn answer(queries: &[Query]) -> Facts {

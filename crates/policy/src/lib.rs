@@ -19,6 +19,7 @@ mod protected;
 mod rules;
 mod settings;
 mod shell;
+pub mod wall;
 
 pub use evaluate::evaluate;
 pub use ground::{Ground, HookedSettings, SettingsGround};

@@ -109,6 +109,11 @@ impl PathRule {
         matches!(self.shape, Shape::Below { .. } | Shape::Anywhere { .. })
     }
 
+    /// Whether the rule as it is written covers `path`, letter by letter.
+    pub fn matches(&self, path: &AbsPath, workspace: &AbsPath) -> bool {
+        self.covers(path, self.prefix(workspace).as_ref(), Case::Exact)
+    }
+
     /// Whether the rule covers `path`, where `prefix` is what [`Self::prefix`] really leads to.
     ///
     /// [`Case::Fold`] is for deny rules: on a file system that folds case, `.ENV` is `.env`.

@@ -43,6 +43,7 @@ const HUSKY: &str = "git runs the hooks in it";
 const YARN: &str = "yarn runs the program it names";
 const CARGO: &str = "cargo runs linkers, wrappers and runners it names";
 const SHELL: &str = "a shell runs it on entering the directory";
+const RC: &str = "a shell or tool reads it at its start";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
     ProtectedName { path, cover: Cover::Tree, why }
@@ -94,6 +95,15 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".husky", "_"], HUSKY),
     tree(&[".envrc"], SHELL),
     tree(&[".direnv"], SHELL),
+    tree(&[".bashrc"], RC),
+    tree(&[".bash_profile"], RC),
+    tree(&[".bash_login"], RC),
+    tree(&[".profile"], RC),
+    tree(&[".zshrc"], RC),
+    tree(&[".zshenv"], RC),
+    tree(&[".zprofile"], RC),
+    tree(&[".zlogin"], RC),
+    tree(&[".ripgreprc"], RC),
     tree(&[".vscode", "tasks.json"], EDITOR),
     tree(&[".vscode", "settings.json"], EDITOR),
     tree(&[".vscode", "launch.json"], EDITOR),

@@ -149,6 +149,12 @@ pub struct Limits {
     pub memory: Option<Sourced<ByteSize>>,
     /// Processes and threads of the whole tree.
     pub processes: Option<Sourced<u32>>,
+    /// The largest file that can be written.
+    pub file_size: Option<Sourced<ByteSize>>,
+    /// Seconds until a run is ended.
+    pub wall_seconds: Option<Sourced<u64>>,
+    /// Seconds without output or event until a run is ended.
+    pub idle_seconds: Option<Sourced<u64>>,
 }
 
 /// What a failing log means.

@@ -1,1 +1,69 @@
-//! To come.
+//! The BPF programs that judge every system call inside the wall.
+//!
+//! Pure construction: nothing is installed here. There are two programs, because their answers
+//! differ in rank: [`closed`] refuses by errno, [`watch`] hands a call to the supervisor, and where
+//! both apply the kernel takes the errno. So nothing that is closed ever reaches the supervisor,
+//! in whichever order they are installed.
+//!
+//! The kernel remembers which calls a program allows whatever their arguments, and does not run
+//! it for them (since Linux 5.11). For the others it runs from the top, so those come first, and
+//! of those `openat`.
+
+mod closed;
+mod sockets;
+mod tree;
+mod watch;
+
+#[cfg(test)]
+mod tests;
+
+pub use closed::{Closed, closed};
+pub use sockets::Sockets;
+pub use watch::{Watch, watch};
+
+use libc::c_long;
+use tree::{Tree, Word, answer};
+
+/// A seccomp program, ready to install.
+#[derive(Debug, Clone)]
+pub struct Program(pub Vec<libc::sock_filter>);
+
+/// `AUDIT_ARCH_X86_64` and `AUDIT_ARCH_AARCH64`: machine, 64 bits, little endian.
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: u32 = 0xc000_003e;
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: u32 = 0xc000_00b7;
+
+/// The number from which x86-64 calls are x32 calls.
+#[cfg(target_arch = "x86_64")]
+const X32: u32 = 0x4000_0000;
+
+const ALLOW: Tree = Tree::Answer(libc::SECCOMP_RET_ALLOW);
+
+/// A program that gives these calls these answers and allows all others.
+///
+/// A call of another architecture has other numbers, so it kills the process: ia32 programs do
+/// not run inside. x32 calls do not exist.
+fn program(rules: Vec<(c_long, Tree)>) -> Program {
+    let calls = rules
+        .into_iter()
+        .rev()
+        .fold(ALLOW, |rest, (call, tree)| Word::CALL.is(number(call)).choose(tree, rest));
+    #[cfg(target_arch = "x86_64")]
+    let calls = Word::CALL.at_least(X32).choose(
+        // A tracer makes the kernel skip a call by setting its number to -1.
+        Word::CALL.is(u32::MAX).choose(ALLOW, answer(libc::ENOSYS)),
+        calls,
+    );
+    let foreign = Tree::Answer(libc::SECCOMP_RET_KILL_PROCESS);
+    Word::ARCHITECTURE.is(ARCHITECTURE).choose(calls, foreign).assemble()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "numbers of calls are small and positive"
+)]
+fn number(call: c_long) -> u32 {
+    call as u32
+}

@@ -9,6 +9,7 @@ mod init;
 mod install;
 mod policy;
 mod prompt;
+mod run;
 mod trust;
 
 use std::process::ExitCode;
@@ -25,6 +26,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.verb {
         // Started by an agent; `main` takes the short way, this one serves odd spellings.
         Verb::Hook(args) => Ok(hook::run(&args.agent, &args.common.into())),
+        Verb::Run(args) => run::run(args),
         Verb::Explain(args) => explain::run(args),
         Verb::Init(args) => init::run(&args),
         Verb::Install(args) => install::install(&args),

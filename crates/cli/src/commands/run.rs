@@ -1,0 +1,394 @@
+//! `ringwall run -- COMMAND`: the command behind the wall.
+
+use std::ffi::OsString;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime};
+
+use agents::Agent;
+use model::{AbsPath, DomainRule, Origin, Plan, Record, Sourced, Verdict, shell_word};
+use policy::{PathRule, Policy, ViolationAction};
+use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Omit};
+
+use super::setup_failed;
+use crate::args::{AttributionName, EnforcementName, RunArgs};
+use crate::failure::Failure;
+use crate::setup::{Options, Setup};
+use crate::terminal::{self, plain};
+use crate::wall::events::{Event, Events};
+use crate::wall::keeper::Keeper;
+use crate::wall::survey::{Survey, survey};
+use crate::wall::{self, sweep};
+
+pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
+    let agent = agent(&args)?;
+    let mut options: Options = args.common.clone().into();
+    // A name on the command line is consent only together with `--yes`.
+    let named = options.workspace.is_some();
+    options.inside_run = true;
+    let mut setup = Setup::prepare(agent, &options, "").map_err(setup_failed)?;
+    check_workspace(&setup, named && args.yes)?;
+    check_trust(&setup)?;
+    grant_by_flags(&mut setup, &args)?;
+    let cwd = working_directory(&setup)?;
+    let Survey { site, dangling } = survey(&setup.loaded.policy, &setup.ground);
+    let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &cwd, &site);
+    if args.plan {
+        terminal::print(&show_plan(&plan, args.json));
+        return Ok(ExitCode::SUCCESS);
+    }
+    let events = Events::open(args.events.as_deref())
+        .map_err(|error| Failure::usage(format!("--events: {error}")))?;
+    let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
+    let births = sweep::before(&site.marked, &dangling);
+    let action = if args.learn {
+        ViolationAction::Deny
+    } else {
+        setup.loaded.policy.violation.action.value
+    };
+    let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let keeper = Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words);
+    run.go(keeper, &site)
+}
+
+/// One run.
+struct Run<'a> {
+    setup: &'a Setup,
+    plan: &'a Plan,
+    args: &'a RunArgs,
+    started: SystemTime,
+}
+
+impl Run<'_> {
+    fn go(
+        &self,
+        mut keeper: Keeper<'_>,
+        site: &policy::wall::Site,
+    ) -> Result<ExitCode, Failure> {
+        let clock = Instant::now();
+        self.remember(&keeper, Verdict::Allow, "run", Vec::new())?;
+        let canary = self.canary()?;
+        let launch = Launch {
+            plan: self.plan,
+            command: &self.args.command,
+            asked: asked(self.args),
+            minimum: minimum(&self.setup.loaded.policy),
+            canary: &canary.canary,
+            user: (site.user.uid, site.user.gid),
+            omit: omit(),
+        };
+        let outcome = match sandbox::run(&launch, &mut keeper) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                let failure = wall::not_built(&error);
+                let lacking = error.diagnosis();
+                let (run, error) = (&keeper.run.clone(), failure.message().to_owned());
+                keeper.events.tell(&Event::Refused { run, exit: failure.code(), error, lacking });
+                return Err(failure);
+            }
+        };
+        drop(canary);
+        if let sandbox::End::Limit(limit) = outcome.end {
+            let run = &keeper.run.clone();
+            keeper.events.tell(&Event::Limit { run, limit });
+        }
+        let found = sweep::sweep(
+            self.setup,
+            &site.grants,
+            site.worktree.as_ref(),
+            &keeper.births,
+            self.started,
+        );
+        for tampering in &found {
+            let to = tampering.moved_to.as_ref();
+            let moved = to.map_or(String::new(), |to| format!(", moved to {}", to.display()));
+            let path = tampering.path.display();
+            terminal::error_line(&format!("ringwall: tampering: {}: {path}{moved}", tampering.what));
+            keeper.events.tell(&Event::Tampering {
+                run: &keeper.run,
+                path: path.to_string(),
+                moved_to: to.map(|to| to.display().to_string()),
+                what: tampering.what.clone(),
+            });
+        }
+        let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
+        self.tell_refusals(&keeper);
+        if let Some(worktree) = &site.worktree
+            && found.iter().all(|tampering| !tampering.path.starts_with(worktree.common.as_path()))
+        {
+            keeper.references_kept = Some(true);
+        }
+        let notes = keeper.refusals.iter().map(|refusal| {
+            format!("{:?} {:?} {}", refusal.class, refusal.operation, refusal.path)
+        });
+        let tampered = found.iter().map(|found| format!("{}: {}", found.what, found.path.display()));
+        let notes: Vec<_> = notes.chain(tampered).take(100).collect();
+        let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
+        self.remember(&keeper, verdict, "run ended", notes)?;
+        let signal = match outcome.end {
+            sandbox::End::Exited { signal, .. } => signal,
+            _ => None,
+        };
+        keeper.events.tell(&Event::Stopped {
+            run: &keeper.run,
+            exit,
+            end,
+            signal,
+            usage: Some(outcome.usage),
+            limited_by: outcome.limited_by,
+            violations: keeper.counts,
+            other_references_unchanged: keeper.references_kept,
+            seconds: clock.elapsed().as_secs_f64(),
+        });
+        if self.args.learn {
+            terminal::error_line(&learned(&keeper));
+        }
+        Ok(ExitCode::from(exit))
+    }
+
+    /// Refusals after which the run went on are told at its end: while it runs the terminal is its
+    /// own.
+    fn tell_refusals(&self, keeper: &Keeper<'_>) {
+        if self.args.learn {
+            return;
+        }
+        let denied: Vec<_> =
+            keeper.refusals.iter().filter(|refusal| refusal.class != wall::events::Class::Stop).collect();
+        for refusal in denied.iter().take(20) {
+            terminal::error_line(&format!("ringwall: denied: {}", wall::refusal(refusal)));
+        }
+        if denied.len() > 20 {
+            terminal::error_line(&format!("ringwall: and {} more", denied.len() - 20));
+        }
+    }
+
+    fn remember(
+        &self,
+        keeper: &Keeper<'_>,
+        verdict: Verdict,
+        tool: &str,
+        mut notes: Vec<String>,
+    ) -> Result<(), Failure> {
+        let setup = self.setup;
+        notes.insert(0, format!("level {}", self.plan.level));
+        if let Some(got) = &keeper.got {
+            notes.insert(1, format!("wall {}, {}", got.enforcement, got.attribution));
+        }
+        let command = keeper.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>();
+        let record = Record {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            agent: setup.agent.name.into(),
+            session: keeper.run.clone(),
+            workspace: setup.ground.workspace.to_string(),
+            tool: tool.into(),
+            actions: vec![model::Action::Run { command: command.join(" ") }],
+            verdict,
+            rules: Vec::new(),
+            config: setup.loaded.fingerprint.clone(),
+            micros: 0,
+            notes,
+        };
+        match audit::Log::at(setup.places.audit_dir()).append(&record) {
+            Ok(_) => Ok(()),
+            Err(error) => {
+                let rule = &setup.loaded.policy.audit.on_failure;
+                let text = format!("the audit log cannot be written: {error}");
+                match rule.value {
+                    policy::OnAuditFailure::Deny => Err(Failure::unavailable(text)),
+                    policy::OnAuditFailure::Warn => {
+                        terminal::error_line(&format!("ringwall: {text}"));
+                        Ok(())
+                    }
+                }
+            }
+        }
+    }
+
+    /// Something that exists, and that no run may reach: the audit log, and a port of ours.
+    fn canary(&self) -> Result<HeldCanary, Failure> {
+        let log = audit::Log::at(self.setup.places.audit_dir()).path();
+        let reachable = AbsPath::lexical(&log).is_ok_and(|log| self.plan.allows(&log, false));
+        let spare = if log.is_file() && !reachable {
+            None
+        } else {
+            Some(tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::new)?)
+        };
+        let file = spare.as_ref().map_or(log, |spare| spare.path().to_path_buf());
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::new)?;
+        let port = listener.local_addr().map_err(Failure::new)?.port();
+        Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
+    }
+}
+
+struct HeldCanary {
+    canary: Canary,
+    _listener: TcpListener,
+    _spare: Option<tempfile::NamedTempFile>,
+}
+
+/// The agent by name, or by the program that is run. Any other command has nothing of its own.
+fn agent(args: &RunArgs) -> Result<&'static Agent, Failure> {
+    if let Some(name) = &args.agent {
+        return agents::find(name).ok_or_else(|| Failure::usage("no such agent"));
+    }
+    let program = args.command.first().map(PathBuf::from).unwrap_or_default();
+    let known = agents::ALL.iter().copied().find(|agent| {
+        program.file_name().is_some_and(|name| name == agent.program)
+    });
+    known.or_else(|| agents::ALL.first().copied()).ok_or_else(|| Failure::usage("no agents"))
+}
+
+fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Failure> {
+    match &setup.ground.unfit {
+        Some(why) if !confirmed => Err(Failure::usage(why)
+            .hint("work in a project directory, or give --workspace DIR --yes")),
+        _ => Ok(()),
+    }
+}
+
+/// What an untrusted file would widen is shown, and asked about once where somebody is there.
+fn check_trust(setup: &Setup) -> Result<(), Failure> {
+    let untrusted: Vec<_> = setup.loaded.untrusted().collect();
+    if untrusted.is_empty() {
+        return Ok(());
+    }
+    let lines: String =
+        untrusted.iter().map(|line| format!("  {}\n", plain(&line.to_string()))).collect();
+    terminal::error_line(&format!("this project asks for more than it may have yet:\n{lines}"));
+    if terminal::is_attended() && terminal::confirm("Run without these lines?") {
+        return Ok(());
+    }
+    Err(Failure::config("lines of the project's ringwall.toml are not trusted").hint(
+        "if they are right: `ringwall trust`, then run again; if not, take them out",
+    ))
+}
+
+fn grant_by_flags(setup: &mut Setup, args: &RunArgs) -> Result<(), Failure> {
+    let flag = |name: &str| Origin::Flag(name.into());
+    let base = setup.places.cwd.clone();
+    let home = setup.ground.home.clone();
+    let path = |text: &String, name: &str| {
+        let value = PathRule::parse(text, &base, &home).map_err(Failure::usage)?;
+        Ok::<_, Failure>(Sourced { value, origin: flag(name) })
+    };
+    let files = &mut setup.loaded.policy.filesystem;
+    for text in &args.allow_read {
+        files.allow_read.push(path(text, "--allow-read")?);
+    }
+    for text in &args.allow_write {
+        files.allow_write.push(path(text, "--allow-write")?);
+    }
+    for text in &args.allow_domain {
+        let value = DomainRule::parse(text).map_err(Failure::usage)?;
+        let rule = Sourced { value, origin: flag("--allow-domain") };
+        setup.loaded.policy.network.allowed_domains.push(rule);
+    }
+    Ok(())
+}
+
+/// The directory the command starts in: where we are, if that is in the workspace.
+fn working_directory(setup: &Setup) -> Result<AbsPath, Failure> {
+    let here = setup.resolver.borrow_mut().resolve(&setup.places.cwd).map_err(Failure::new)?;
+    let workspace = &setup.ground.workspace;
+    if !workspace.as_path().is_dir() {
+        return Err(Failure::usage(format!("the workspace {workspace} does not exist")));
+    }
+    Ok(if here.is_within(workspace) { here } else { workspace.clone() })
+}
+
+fn asked(args: &RunArgs) -> Asked {
+    Asked {
+        enforcement: match args.enforcement {
+            EnforcementName::Namespaces => Enforcement::Namespaces,
+            EnforcementName::Landlock => Enforcement::Landlock,
+        },
+        attribution: match args.attribution {
+            AttributionName::Tripwire => Attribution::Tripwire,
+            AttributionName::Notify => Attribution::Notify,
+            AttributionName::Inferred => Attribution::Inferred,
+        },
+    }
+}
+
+fn minimum(policy: &Policy) -> Enforcement {
+    match policy.confinement.minimum.value {
+        policy::Enforcement::Landlock => Enforcement::Landlock,
+        policy::Enforcement::Namespaces => Enforcement::Namespaces,
+    }
+}
+
+/// A layer to leave out, so that tests can show what it is for. Only in builds for tests.
+fn omit() -> Omit {
+    if !cfg!(debug_assertions) {
+        return Omit::Nothing;
+    }
+    match std::env::var("RINGWALL_OMIT").as_deref() {
+        Ok("mounts") => Omit::Mounts,
+        Ok("landlock") => Omit::Landlock,
+        Ok("seccomp") => Omit::Seccomp,
+        Ok("descriptors") => Omit::Descriptors,
+        Ok("environment") => Omit::Environment,
+        Ok("self-test") => Omit::SelfTest,
+        _ => Omit::Nothing,
+    }
+}
+
+fn run_id() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", since.as_micros(), std::process::id())
+}
+
+fn show_plan(plan: &Plan, json: bool) -> String {
+    if json {
+        return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
+    }
+    let mut text = format!(
+        "workspace {}\nlevel {}\nstarts in {}\n\n",
+        plan.workspace, plan.level, plan.cwd
+    );
+    let row = |piece: &model::Piece| {
+        let kind = match &piece.kind {
+            model::Kind::Text(_) => "text".to_owned(),
+            kind => format!("{kind:?}").to_lowercase(),
+        };
+        vec![kind, plain(&piece.path.to_string()), plain(&piece.why)]
+    };
+    text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
+    let names: Vec<_> =
+        plan.environment.iter().map(|(name, _): &(OsString, OsString)| name.to_string_lossy()).collect();
+    text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
+    text
+}
+
+/// The least configuration that would have allowed everything that was refused.
+fn learned(keeper: &Keeper<'_>) -> String {
+    let mut wanted = keeper.wanted.clone();
+    wanted.sort();
+    let list = |write: bool| {
+        let paths: Vec<&Path> = wanted
+            .iter()
+            .filter(|wanted| wanted.write == write)
+            .map(|wanted| wanted.path.as_path())
+            .collect();
+        let texts: Vec<_> = paths
+            .iter()
+            // What a directory above covers needs no line of its own.
+            .filter(|path| !paths.iter().any(|other| *other != **path && path.starts_with(other)))
+            .map(|path| format!("{:?}", PathRule::quote(&path.display().to_string())))
+            .collect();
+        texts
+    };
+    let (read, write) = (list(false), list(true));
+    if read.is_empty() && write.is_empty() {
+        return "# nothing more is needed".into();
+    }
+    let mut text = String::from("# what this run was refused; add what is right to ringwall.toml\n[filesystem]\n");
+    if !read.is_empty() {
+        text.push_str(&format!("allow_read = [{}]\n", read.join(", ")));
+    }
+    if !write.is_empty() {
+        text.push_str(&format!("allow_write = [{}]\n", write.join(", ")));
+    }
+    text
+}

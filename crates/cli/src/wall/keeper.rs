@@ -1,0 +1,245 @@
+//! [`Keeper`]: rules on what is refused inside, by the same policy as everything else.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use facts::Resolver;
+use model::{AbsPath, Access, Action, Decision, Origin, PathRef, Plan, Reason, Verdict};
+use policy::ViolationAction;
+use policy::wall::{Interest, Quiet};
+use sandbox::{Attempt, Got, Operation, Program, Ruling, SelfTest, Warden};
+
+use super::births::Births;
+use super::events::{Class, Counts, Event, Events, Violation, Wall};
+use crate::setup::Setup;
+
+/// Knows the policy, and remembers what happened.
+pub(crate) struct Keeper<'a> {
+    pub(crate) setup: &'a Setup,
+    pub(crate) plan: &'a Plan,
+    pub(crate) interest: Interest<'a>,
+    pub(crate) quiet: Quiet<'a>,
+    pub(crate) births: Births,
+    /// Protected paths that do not exist, but that a link already leads to.
+    pub(crate) dangling: Vec<AbsPath>,
+    pub(crate) action: ViolationAction,
+    pub(crate) events: Events,
+    pub(crate) run: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) counts: Counts,
+    /// The attempt that ended the run.
+    pub(crate) stopped_by: Option<Violation>,
+    /// What would have been needed, for `--learn`.
+    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wall: Option<Wall>,
+    pub(crate) got: Option<Got>,
+    /// What was refused already, so that a program that tries again and again is told once.
+    told: BTreeSet<(String, String)>,
+    /// Refusals to remember beyond the run.
+    pub(crate) refusals: Vec<Violation>,
+    /// In a linked worktree: whether all other references are as they were.
+    pub(crate) references_kept: Option<bool>,
+}
+
+/// Something that a run was refused and that a grant could give.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Wanted {
+    pub(crate) write: bool,
+    pub(crate) path: PathBuf,
+}
+
+/// Refusals that are kept for the log and the end of the run.
+const MOST_KEPT: usize = 1000;
+
+impl<'a> Keeper<'a> {
+    #[expect(clippy::too_many_arguments, reason = "everything a run knows, once")]
+    pub(crate) fn new(
+        setup: &'a Setup,
+        plan: &'a Plan,
+        births: Births,
+        dangling: Vec<AbsPath>,
+        action: ViolationAction,
+        events: Events,
+        run: String,
+        command: Vec<String>,
+    ) -> Self {
+        let policy = &setup.loaded.policy;
+        Self {
+            setup,
+            plan,
+            interest: Interest::new(policy, &setup.ground),
+            quiet: Quiet::new(policy, &setup.ground),
+            births,
+            dangling,
+            action,
+            events,
+            run,
+            command,
+            counts: Counts::default(),
+            stopped_by: None,
+            wanted: Vec::new(),
+            wall: None,
+            got: None,
+            told: BTreeSet::new(),
+            refusals: Vec::new(),
+            references_kept: None,
+        }
+    }
+
+    /// Why a path is refused, by the policy that the hook asks too.
+    fn reason(&self, access: Access, path: &Path) -> Option<Reason> {
+        let path = PathRef { given: path.display().to_string(), at: path.to_path_buf() };
+        let actions = [Action::Path { access, path, by: None }];
+        let setup = self.setup;
+        let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
+        let facts = facts::answer(&queries);
+        let scene = policy::Scene {
+            cwd: self.plan.cwd.as_path().to_path_buf(),
+            home: self.plan.home.clone(),
+            top: None,
+            quarantine: None,
+        };
+        let decision =
+            policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
+        deciding(&decision)
+    }
+
+    fn class(&self) -> Class {
+        match self.action {
+            ViolationAction::Stop => Class::Stop,
+            ViolationAction::Deny => Class::Deny,
+        }
+    }
+
+    fn count(&mut self, class: Class) {
+        match class {
+            Class::Probe => self.counts.probe += 1,
+            Class::Deny => self.counts.deny += 1,
+            Class::Stop => self.counts.stop += 1,
+        }
+    }
+
+    /// Tells a violation once, and says what becomes of the run.
+    fn rule(&mut self, violation: Violation) -> Ruling {
+        let class = violation.class;
+        self.count(class);
+        let key = (format!("{:?}", violation.operation), violation.path.clone());
+        if self.told.insert(key) {
+            if let Some(wall) = self.wall {
+                let run = &self.run;
+                self.events.tell(&Event::Violation { run, violation: &violation, wall });
+            }
+            if class != Class::Probe && self.refusals.len() < MOST_KEPT {
+                self.refusals.push(violation.clone());
+            }
+        }
+        if class == Class::Stop {
+            self.stopped_by = Some(violation);
+            return Ruling::Stop;
+        }
+        Ruling::Refuse(rustix::io::Errno::ACCESS.raw_os_error())
+    }
+}
+
+impl Warden for Keeper<'_> {
+    fn resolve(&mut self, path: &Path) -> Option<AbsPath> {
+        Resolver::default().resolve(path).ok()
+    }
+
+    fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
+        if operation.writes() {
+            self.quiet.covers_write(path)
+        } else {
+            self.quiet.covers(path)
+        }
+    }
+
+    fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
+        self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
+    }
+
+    fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
+        let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
+        let reason = self.reason(access, &attempt.path);
+        let grantable = reason.as_ref().is_none_or(|reason| reason.rule != "protected");
+        if grantable {
+            let wanted = Wanted { write: attempt.operation.writes(), path: attempt.path.clone() };
+            if !self.wanted.contains(&wanted) {
+                self.wanted.push(wanted);
+            }
+        }
+        let violation = Violation {
+            class: self.class(),
+            operation: attempt.operation,
+            path: attempt.path.display().to_string(),
+            program: program.clone(),
+            rule: reason.as_ref().map(|reason| reason.rule.clone()),
+            origin: reason.as_ref().map(|reason| reason.origin.clone()),
+            text: reason.as_ref().map(|reason| reason.text.clone()),
+            remedy: reason.and_then(|reason| reason.instead),
+        };
+        self.rule(violation)
+    }
+
+    fn probed(&mut self, attempt: &Attempt, program: &Program) {
+        let violation = Violation {
+            class: Class::Probe,
+            operation: attempt.operation,
+            path: attempt.path.display().to_string(),
+            program: program.clone(),
+            rule: Some("quiet".into()),
+            origin: Some(Origin::BuiltIn),
+            text: None,
+            remedy: None,
+        };
+        self.rule(violation);
+    }
+
+    fn connected(&mut self, target: SocketAddr, program: &Program) -> Ruling {
+        let violation = Violation {
+            class: self.class(),
+            operation: Operation::Connect,
+            path: target.to_string(),
+            program: program.clone(),
+            rule: Some("network".into()),
+            origin: Some(Origin::BuiltIn),
+            text: Some(format!("connecting to {target} is refused: no address is granted")),
+            remedy: Some(
+                "the user can grant a name with `ringwall grant domain NAME`; addresses by \
+                 themselves are not granted"
+                    .into(),
+            ),
+        };
+        match self.rule(violation) {
+            Ruling::Refuse(_) => Ruling::Refuse(rustix::io::Errno::NETUNREACH.raw_os_error()),
+            Ruling::Stop => Ruling::Stop,
+        }
+    }
+
+    fn started(&mut self, got: &Got, test: &SelfTest, missing: &[String]) {
+        self.wall = Some(Wall { enforcement: got.enforcement, attribution: got.attribution });
+        self.got = Some(got.clone());
+        let violation_action = match self.action {
+            ViolationAction::Stop => "stop",
+            ViolationAction::Deny => "deny",
+        };
+        self.events.tell(&Event::Started {
+            run: &self.run,
+            ringwall: env!("CARGO_PKG_VERSION"),
+            command: self.command.clone(),
+            wall: got,
+            self_test: &test.tried,
+            missing,
+            plan: self.plan,
+            violation_action,
+            config: &self.setup.loaded.fingerprint,
+        });
+    }
+}
+
+/// The first reason of the strictest kind.
+fn deciding(decision: &Decision) -> Option<Reason> {
+    let refusing = |reason: &&Reason| reason.verdict == Verdict::Deny;
+    decision.reasons().iter().find(refusing).cloned()
+}

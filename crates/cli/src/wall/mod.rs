@@ -1,0 +1,11 @@
+//! `ringwall run`, between the policy and the kernel: looks at the machine, rules on what is
+//! refused, tells what happened, and clears up.
+
+mod births;
+pub(crate) mod events;
+pub(crate) mod keeper;
+mod report;
+pub(crate) mod survey;
+pub(crate) mod sweep;
+
+pub(crate) use report::{ended, not_built, refusal};

@@ -1,0 +1,288 @@
+//! Looks at the machine once, for a plan.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use facts::{Resolver, Step, Visit};
+use model::{AbsPath, FileText, Level};
+use policy::wall::{
+    self, Entry, GIT_NAMES, Grant, Identity, Interest, Mark, Marked, Site, User, Worktree,
+};
+use policy::{Ground, Policy};
+
+/// What was found.
+pub(crate) struct Survey {
+    pub(crate) site: Site,
+    /// Protected paths that do not exist, but that a link already leads to.
+    pub(crate) dangling: Vec<AbsPath>,
+}
+
+/// Looks at everything that a plan depends on.
+pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
+    let environment: Vec<_> = std::env::vars_os().collect();
+    let mut resolver = Resolver::default();
+    let mut entries = BTreeMap::new();
+    let candidates = wall::candidates(&ground.home, &environment);
+    let own = ground.own_files.iter().chain(&ground.closed).map(|path| path.as_path().to_path_buf());
+    for path in candidates.into_iter().chain(own) {
+        if let Some(entry) = entry(&path) {
+            entries.insert(path, entry);
+        }
+    }
+    let grants = grants(policy, ground, &mut resolver);
+    let worktree = worktree(&ground.workspace);
+    let mut finds = Finds { interest: Interest::new(policy, ground), resolver, marked: Vec::new(), dangling: Vec::new() };
+    for root in roots(policy, ground, &grants) {
+        finds.look_through(&root);
+    }
+    let Finds { marked, dangling, .. } = finds;
+    let identity = identity(ground.home.as_path());
+    let site = Site {
+        entries,
+        marked,
+        grants,
+        worktree,
+        identity,
+        user: user(&environment),
+        terminal: None,
+        environment,
+    };
+    Survey { site, dangling }
+}
+
+/// Protected names that stand on a run's writable ground now.
+pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Vec<Marked> {
+    let mut finds = Finds {
+        interest: Interest::new(policy, ground),
+        resolver: Resolver::default(),
+        marked: Vec::new(),
+        dangling: Vec::new(),
+    };
+    for root in roots(policy, ground, grants) {
+        finds.look_through(&root);
+    }
+    finds.marked
+}
+
+/// The trees in which single entries may have to be treated by themselves.
+fn roots(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Vec<AbsPath> {
+    let hides = !policy.filesystem.deny_read.is_empty();
+    let writable = policy.level.value >= Level::Readwrite;
+    let mut roots = Vec::new();
+    if hides || writable {
+        roots.push(ground.workspace.clone());
+    }
+    let granted = grants.iter().filter(|grant| grant.write || hides);
+    roots.extend(granted.filter(|grant| grant.entry == Some(Entry::Directory)).map(|grant| grant.path.clone()));
+    roots.sort();
+    let mut outermost: Vec<AbsPath> = Vec::new();
+    for root in roots {
+        if !outermost.iter().any(|outer| root.is_within(outer)) {
+            outermost.push(root);
+        }
+    }
+    outermost
+}
+
+struct Finds<'a> {
+    interest: Interest<'a>,
+    resolver: Resolver,
+    marked: Vec<Marked>,
+    dangling: Vec<AbsPath>,
+}
+
+impl Finds<'_> {
+    fn look_through(&mut self, root: &AbsPath) {
+        facts::walk(root.as_path(), &mut |visit| match visit {
+            Visit::Entry(path, kind) => self.entry(path, kind),
+            Visit::Unreadable(path) => {
+                // What cannot be looked into might hold anything.
+                if let Ok(path) = AbsPath::lexical(path)
+                    && path != *root
+                {
+                    let (mark, entry) = (Mark::Frozen, Entry::Directory);
+                    self.marked.push(Marked { path, mark, entry });
+                }
+                Step::Past
+            }
+        });
+    }
+
+    fn entry(&mut self, path: &Path, kind: std::fs::FileType) -> Step {
+        let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
+        let Some(mark) = self.interest.mark(&path) else { return Step::Into };
+        let entry = if kind.is_dir() {
+            Entry::Directory
+        } else if kind.is_symlink() {
+            Entry::Link(std::fs::read_link(path.as_path()).unwrap_or_default())
+        } else {
+            Entry::File
+        };
+        if matches!(entry, Entry::Link(_)) {
+            self.follow(&path, mark);
+        }
+        if mark == Mark::Held && entry == Entry::Directory {
+            self.git_directory(&path);
+        }
+        self.marked.push(Marked { path, mark, entry });
+        Step::Past
+    }
+
+    /// A protected name that is a link protects what it leads to as well.
+    fn follow(&mut self, path: &AbsPath, mark: Mark) {
+        let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+        match entry(target.as_path()) {
+            Some(entry) => self.marked.push(Marked { path: target, mark, entry }),
+            None => self.dangling.push(target),
+        }
+    }
+
+    fn git_directory(&mut self, git: &AbsPath) {
+        for name in GIT_NAMES {
+            let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
+            let Some(entry) = entry(path.as_path()) else { continue };
+            if matches!(entry, Entry::Link(_)) {
+                self.follow(&path, Mark::Frozen);
+            }
+            self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+        }
+    }
+}
+
+fn entry(path: &Path) -> Option<Entry> {
+    let metadata = path.symlink_metadata().ok()?;
+    Some(if metadata.is_dir() {
+        Entry::Directory
+    } else if metadata.is_symlink() {
+        Entry::Link(std::fs::read_link(path).ok()?)
+    } else {
+        Entry::File
+    })
+}
+
+fn grants(policy: &Policy, ground: &Ground, resolver: &mut Resolver) -> Vec<Grant> {
+    let workspace = &ground.workspace;
+    let mut grants = Vec::new();
+    for (rule, write) in wall::granting(policy, ground) {
+        let Some(prefix) = rule.value.prefix(workspace) else { continue };
+        let why = format!("`{}` ({})", rule.value.text(), rule.origin);
+        let mut add = |path: &AbsPath| {
+            let Ok(target) = resolver.resolve(path.as_path()) else { return };
+            // A rule that is written inside the workspace stays there: a repository can bring a
+            // link under any name.
+            if path.is_within(workspace) && !target.is_within(workspace) {
+                return;
+            }
+            let entry = entry(target.as_path());
+            grants.push(Grant { path: target, write, entry, why: why.clone() });
+        };
+        if rule.value.is_pattern() {
+            facts::walk(prefix.as_path(), &mut |visit| {
+                let Visit::Entry(path, _) = visit else { return Step::Past };
+                let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
+                if rule.value.matches(&path, workspace) {
+                    add(&path);
+                    return Step::Past;
+                }
+                Step::Into
+            });
+        } else {
+            add(&prefix);
+        }
+    }
+    grants
+}
+
+/// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
+/// alone could name any directory.
+fn worktree(workspace: &AbsPath) -> Option<Worktree> {
+    let mut resolver = Resolver::default();
+    let mut real = |path: PathBuf| resolver.resolve(&path).ok();
+    let own = real(facts::linked_git_dir(workspace.as_path())?)?;
+    let text = |path: PathBuf| match facts::read_small(&path) {
+        FileText::Text(text) => Some(text.trim().to_owned()),
+        _ => None,
+    };
+    let common = real(own.as_path().join(text(own.as_path().join("commondir"))?))?;
+    let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
+    if own.parent().parent() != common || back != workspace.join(".git".as_ref()) {
+        return None;
+    }
+    let head = text(own.as_path().join("HEAD"))?;
+    let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
+    let branch = branch.filter(|name| name.starts_with("refs/heads"));
+    let mut branch_dirs = Vec::new();
+    let mut others = Vec::new();
+    let mut own_refs = Vec::new();
+    for base in ["", "logs"] {
+        let Some(branch) = &branch else { continue };
+        let Ok(own_ref) = AbsPath::lexical(&common.as_path().join(base).join(branch)) else { continue };
+        let dir = own_ref.parent();
+        if !dir.as_path().is_dir() || !dir.is_within(&common) {
+            continue;
+        }
+        for (path, directory) in listing(&dir) {
+            if path != own_ref {
+                others.push((path, directory));
+            }
+        }
+        branch_dirs.push(dir);
+        own_refs.push(own_ref);
+    }
+    let shared = wall::WRITTEN.iter().chain(wall::KEPT).map(|name| common.as_path().join(name));
+    let own_kept = wall::OWN_KEPT.iter().map(|name| own.as_path().join(name));
+    let present = shared.chain(own_kept).filter_map(|path| {
+        let directory = path.symlink_metadata().ok()?.is_dir();
+        Some((AbsPath::lexical(&path).ok()?, directory))
+    });
+    let present = present.collect();
+    Some(Worktree { common, own, branch_dirs, own_refs, others, present })
+}
+
+fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
+    let Ok(entries) = std::fs::read_dir(dir.as_path()) else { return Vec::new() };
+    let entry = |entry: std::fs::DirEntry| {
+        Some((dir.join(&entry.file_name()), entry.file_type().ok()?.is_dir()))
+    };
+    entries.flatten().filter_map(entry).collect()
+}
+
+/// The name and address under which the user commits, from the user's own files.
+fn identity(home: &Path) -> Option<Identity> {
+    let files = [home.join(".config/git/config"), home.join(".gitconfig")];
+    let (mut name, mut email) = (None, None);
+    for file in files {
+        let FileText::Text(text) = facts::read_small(&file) else { continue };
+        let mut section = String::new();
+        for line in text.lines().map(str::trim) {
+            if let Some(heading) = line.strip_prefix('[') {
+                section = heading.trim_end_matches(']').trim().to_ascii_lowercase();
+            } else if section == "user"
+                && let Some((key, value)) = line.split_once('=')
+            {
+                let value = value.trim().trim_matches('"').to_owned();
+                match key.trim().to_ascii_lowercase().as_str() {
+                    "name" => name = Some(value),
+                    "email" => email = Some(value),
+                    _ => {}
+                }
+            }
+        }
+    }
+    Some(Identity { name: name?, email: email? })
+}
+
+fn user(environment: &[(OsString, OsString)]) -> User {
+    let uid = rustix::process::getuid().as_raw();
+    let gid = rustix::process::getgid().as_raw();
+    let named = environment.iter().find(|(name, _)| name == "USER" || name == "LOGNAME");
+    let plain = |name: &&OsString| {
+        !name.is_empty() && name.as_bytes().iter().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(c))
+    };
+    let name = named.map(|(_, value)| value).filter(plain);
+    let name = name.map_or_else(|| "user".into(), |name| name.to_string_lossy().into_owned());
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    User { uid, gid, name, host }
+}

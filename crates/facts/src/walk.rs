@@ -1,0 +1,44 @@
+//! Every entry of a tree, without following links or being stopped by what cannot be read.
+
+use std::fs::FileType;
+use std::path::{Path, PathBuf};
+
+/// What to do about an entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// Look into it, if it is a directory.
+    Into,
+    /// Leave it.
+    Past,
+}
+
+/// Something that a walk comes to.
+#[derive(Debug)]
+pub enum Visit<'a> {
+    /// An entry.
+    Entry(&'a Path, FileType),
+    /// A directory that cannot be looked into.
+    Unreadable(&'a Path),
+}
+
+/// Walks a tree.
+pub fn walk(root: &Path, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
+    let mut todo: Vec<PathBuf> = vec![root.to_path_buf()];
+    while let Some(dir) = todo.pop() {
+        let Ok(entries) = std::fs::read_dir(&dir) else {
+            visit(Visit::Unreadable(&dir));
+            continue;
+        };
+        for entry in entries {
+            let Ok(entry) = entry else {
+                visit(Visit::Unreadable(&dir));
+                break;
+            };
+            let Ok(kind) = entry.file_type() else { continue };
+            let path = entry.path();
+            if visit(Visit::Entry(&path, kind)) == Step::Into && kind.is_dir() {
+                todo.push(path);
+            }
+        }
+    }
+}

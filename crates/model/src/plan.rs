@@ -1,0 +1,175 @@
+//! [`Plan`]: what a wall is to be, as plain data. Nothing here says how it is built.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use serde::{Serialize, Serializer};
+
+use crate::{AbsPath, ByteSize, Level};
+
+/// Everything that is fixed about a run before it starts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Plan {
+    /// The directory the command works in; part of the ground.
+    pub cwd: AbsPath,
+    /// The workspace.
+    pub workspace: AbsPath,
+    /// The user's home.
+    pub home: AbsPath,
+    /// The level all of this follows from.
+    pub level: Level,
+    /// What lies where no piece does.
+    pub base: Base,
+    /// Everything that can be reached, parents before what lies in them.
+    pub pieces: Vec<Piece>,
+    /// Symbolic links outside all pieces.
+    pub links: Vec<Link>,
+    /// Files of the workspace that may be made although it is read-only.
+    pub late: Vec<AbsPath>,
+    /// The whole environment of the command.
+    #[serde(serialize_with = "variables")]
+    pub environment: Vec<(OsString, OsString)>,
+    /// Which network it sees.
+    pub network: Net,
+    /// What it may use up.
+    pub limits: Bounds,
+}
+
+/// What lies where no piece does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Base {
+    /// Nothing.
+    Nothing,
+    /// The host's file system, read-only.
+    Host,
+}
+
+/// A part of the file system that can be reached.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Piece {
+    /// Where. The same path inside and outside.
+    pub path: AbsPath,
+    /// What is there.
+    pub kind: Kind,
+    /// Whether it is a directory; what is mounted must be of the kind of what it is mounted on.
+    pub directory: bool,
+    /// Why it is there.
+    pub why: String,
+}
+
+/// What a piece of ground is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// The host's, to be read.
+    Read,
+    /// The host's, to be read and written.
+    Write,
+    /// The host's as it already is here, held in place: it cannot be renamed or replaced.
+    Pinned,
+    /// The host's to read; what is written stays in the run and is gone with it.
+    Overlay,
+    /// Empty, private, gone with the run.
+    Scratch,
+    /// A file with this text.
+    Text(String),
+    /// Neither to be read nor to be written.
+    Closed,
+    /// No ground, in the middle of private ground: what the host has there is refused by name.
+    Outside,
+    /// A device of the host.
+    Device,
+    /// A fresh view of the run's own processes, read-only.
+    Processes,
+    /// Fresh pseudo terminals.
+    Terminals,
+}
+
+impl Kind {
+    /// Whether writing there is allowed, where the piece itself decides that.
+    pub fn writable(&self) -> Option<bool> {
+        match self {
+            Self::Write | Self::Overlay | Self::Scratch | Self::Device | Self::Terminals => {
+                Some(true)
+            }
+            Self::Read | Self::Text(_) | Self::Closed | Self::Outside | Self::Processes => {
+                Some(false)
+            }
+            Self::Pinned => None,
+        }
+    }
+}
+
+/// A symbolic link in the skeleton of the tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Link {
+    /// Where.
+    pub path: AbsPath,
+    /// What it says.
+    pub target: PathBuf,
+}
+
+/// Which network a run sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Net {
+    /// Its own loopback and nothing else.
+    Own,
+    /// The host's.
+    Host,
+}
+
+/// What a run may use up. `None`: no bound of ours.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Bounds {
+    /// Memory of the whole tree.
+    pub memory: Option<ByteSize>,
+    /// Processes and threads of the whole tree.
+    pub processes: Option<u32>,
+    /// The largest file that can be written.
+    pub file_size: Option<ByteSize>,
+    /// Descriptors of one process.
+    pub descriptors: u64,
+    /// Seconds until the run is ended.
+    pub wall_seconds: Option<u64>,
+    /// Seconds without output or event until the run is ended.
+    pub idle_seconds: Option<u64>,
+}
+
+impl Plan {
+    /// The piece that a path lies in.
+    pub fn piece(&self, path: &AbsPath) -> Option<&Piece> {
+        self.pieces.iter().rev().find(|piece| path.is_within(&piece.path))
+    }
+
+    /// Whether the ground lets a path be read, or written.
+    pub fn allows(&self, path: &AbsPath, write: bool) -> bool {
+        let mut covering = self.pieces.iter().rev().filter(|piece| path.is_within(&piece.path));
+        if !write {
+            return match covering.next() {
+                Some(piece) => !matches!(piece.kind, Kind::Closed | Kind::Outside),
+                None => self.base == Base::Host,
+            };
+        }
+        self.late.contains(path)
+            || covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
+    }
+
+    /// Whether a directory lies on the way to some piece or link.
+    pub fn is_way(&self, path: &AbsPath) -> bool {
+        let leads = |to: &AbsPath| to != path && to.is_within(path);
+        self.pieces.iter().any(|piece| leads(&piece.path))
+            || self.links.iter().any(|link| leads(&link.path))
+    }
+}
+
+fn variables<S: Serializer>(
+    variables: &[(OsString, OsString)],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let text = |(name, value): &(OsString, OsString)| {
+        (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
+    };
+    serializer.collect_map(variables.iter().map(text))
+}

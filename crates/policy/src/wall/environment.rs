@@ -1,0 +1,45 @@
+//! The environment of the command, built from nothing.
+
+use std::ffi::{OsStr, OsString};
+
+use model::Level;
+
+use super::{Site, toolchain};
+use crate::{Ground, Policy};
+
+pub(super) fn build(policy: &Policy, ground: &Ground, site: &Site) -> Vec<(OsString, OsString)> {
+    let passes = |name: &OsStr| {
+        let name = name.to_string_lossy();
+        let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
+        let by_table = toolchain::VARIABLES.iter().copied();
+        let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, _)| *name);
+        by_table.chain(homes).chain(by_user).any(|rule| match rule.strip_suffix('*') {
+            Some(start) => name.starts_with(start),
+            None => name == rule,
+        })
+    };
+    let mut variables: Vec<_> =
+        site.environment.iter().filter(|(name, _)| passes(name)).cloned().collect();
+    let mut set = |name: &str, value: OsString| {
+        variables.retain(|(known, _)| known != name);
+        variables.push((name.into(), value));
+    };
+    set("HOME", ground.home.as_path().into());
+    set("TMPDIR", "/tmp".into());
+    set("GIT_CEILING_DIRECTORIES", ground.workspace.parent().as_path().into());
+    set("RINGWALL", level_word(policy.level.value).into());
+    if policy.git.pin_env.value
+        && let Some(worktree) = &site.worktree
+    {
+        set("GIT_DIR", worktree.own.as_path().into());
+        set("GIT_WORK_TREE", ground.workspace.as_path().into());
+    }
+    if !variables.iter().any(|(name, _)| name == "PATH") {
+        variables.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
+    }
+    variables
+}
+
+fn level_word(level: Level) -> String {
+    level.to_string()
+}

@@ -1,0 +1,86 @@
+//! The pieces that are the same in every run: devices, processes, scratch space, a few texts.
+
+use std::path::Path;
+
+use model::{AbsPath, Kind, Level, Link};
+
+use super::{Layout, Site};
+use crate::Ground;
+
+const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
+const DEVICE_LINKS: &[(&str, &str)] = &[
+    ("fd", "/proc/self/fd"),
+    ("stdin", "/proc/self/fd/0"),
+    ("stdout", "/proc/self/fd/1"),
+    ("stderr", "/proc/self/fd/2"),
+    ("ptmx", "pts/ptmx"),
+];
+
+/// Which name services to ask: files, and the resolver that stands in `/etc/resolv.conf`.
+const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
+    networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
+
+pub(super) fn put(layout: &mut Layout, ground: &Ground, site: &Site, level: Level) {
+    let fixed = [
+        ("/dev", Kind::Scratch, "devices"),
+        ("/dev/pts", Kind::Terminals, "devices"),
+        ("/dev/shm", Kind::Scratch, "private shared memory"),
+        ("/proc", Kind::Processes, "the run's own processes"),
+        ("/tmp", Kind::Scratch, "private"),
+        ("/var/tmp", Kind::Scratch, "private"),
+    ];
+    for (path, kind, why) in fixed {
+        layout.put(&at(path), kind, true, why);
+    }
+    for name in DEVICES {
+        layout.put(&at("/dev").join(name.as_ref()), Kind::Device, false, "device");
+    }
+    for (name, target) in DEVICE_LINKS {
+        let path = at("/dev").join(name.as_ref());
+        layout.links.push(Link { path, target: target.into() });
+    }
+    if level < Level::Full {
+        for (path, text) in texts(ground, site) {
+            layout.put(&path, Kind::Text(text), false, "made for the run");
+        }
+    }
+}
+
+fn texts(ground: &Ground, site: &Site) -> Vec<(AbsPath, String)> {
+    let user = &site.user;
+    let home = &ground.home;
+    let mut passwd = String::from("root:x:0:0:root:/root:/bin/bash\n");
+    let mut group = String::from("root:x:0:\n");
+    if user.uid != 0 {
+        passwd.push_str(&format!("{0}:x:{1}:{2}:{0}:{home}:/bin/bash\n", user.name, user.uid, user.gid));
+    }
+    if user.gid != 0 {
+        group.push_str(&format!("{}:x:{}:\n", user.name, user.gid));
+    }
+    passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
+    group.push_str("tty:x:5:\nnogroup:x:65534:\n");
+    let host = &user.host;
+    let hosts = format!("127.0.0.1 localhost {host}\n::1 localhost ip6-localhost ip6-loopback\n");
+    let mut texts = vec![
+        (at("/etc/passwd"), passwd),
+        (at("/etc/group"), group),
+        (at("/etc/hosts"), hosts),
+        (at("/etc/hostname"), format!("{host}\n")),
+        (at("/etc/nsswitch.conf"), NAME_SERVICES.into()),
+        (at("/etc/resolv.conf"), "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n".into()),
+    ];
+    if let Some(identity) = &site.identity {
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let text = format!(
+            "[user]\n\tname = \"{}\"\n\temail = \"{}\"\n",
+            quoted(&identity.name),
+            quoted(&identity.email)
+        );
+        texts.push((home.join(".gitconfig".as_ref()), text));
+    }
+    texts
+}
+
+fn at(path: &str) -> AbsPath {
+    AbsPath::lexical(Path::new(path)).unwrap_or_else(|_| AbsPath::root())
+}

@@ -1,0 +1,98 @@
+//! [`Interest`]: which entries of a tree a wall must treat by themselves.
+
+use model::{AbsPath, Sourced};
+
+use crate::pattern::{Case, fold};
+use crate::protected::{Cover, protecting, shadows};
+use crate::{Ground, PathRule, Policy, protected_names};
+
+/// What an entry is to the wall.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mark {
+    /// Must not be read.
+    Hidden,
+    /// Must not be written, nor anything below it.
+    Frozen,
+    /// Must stay what it is; what lies in it is judged by itself.
+    Held,
+}
+
+/// The rules that single out entries of a tree.
+pub struct Interest<'a> {
+    hidden: Vec<&'a Sourced<PathRule>>,
+    frozen: Vec<&'a Sourced<PathRule>>,
+    ground: &'a Ground,
+    /// The last names of protected paths, to sort out the many entries that are none.
+    last_names: Vec<&'static str>,
+}
+
+impl<'a> Interest<'a> {
+    /// Takes the rules from a policy.
+    pub fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
+        let last = |name: &crate::ProtectedName| name.path.last().copied();
+        let mut last_names: Vec<_> = protected_names().iter().filter_map(last).collect();
+        last_names.sort_unstable();
+        last_names.dedup();
+        Self {
+            hidden: policy.filesystem.deny_read.iter().collect(),
+            frozen: policy.filesystem.deny_write.iter().collect(),
+            ground,
+            last_names,
+        }
+    }
+
+    /// What an entry is to the wall, if anything.
+    pub fn mark(&self, path: &AbsPath) -> Option<Mark> {
+        if self.covers(&self.hidden, path) {
+            return Some(Mark::Hidden);
+        }
+        if self.covers(&self.frozen, path) {
+            return Some(Mark::Frozen);
+        }
+        if !self.may_be_protected(path) {
+            return None;
+        }
+        let name = protecting(path)?;
+        Some(if name.cover == Cover::Itself { Mark::Held } else { Mark::Frozen })
+    }
+
+    /// Whether a tree put at this path, or taken from it, could hold a protected name.
+    pub fn shadows(&self, path: &AbsPath) -> bool {
+        shadows(path).is_some()
+    }
+
+    /// Whether rules can match files that are not there yet.
+    pub fn has_patterns(&self) -> bool {
+        self.hidden.iter().any(|rule| rule.value.is_pattern())
+    }
+
+    fn covers(&self, rules: &[&Sourced<PathRule>], path: &AbsPath) -> bool {
+        rules.iter().any(|rule| {
+            let prefix = rule.value.prefix(&self.ground.workspace);
+            rule.value.covers(path, prefix.as_ref(), Case::Fold)
+        })
+    }
+
+    fn may_be_protected(&self, path: &AbsPath) -> bool {
+        let Some(name) = path.as_path().file_name() else { return false };
+        let name = name.to_string_lossy();
+        let name = fold(&name);
+        self.last_names.iter().any(|last| match last.strip_prefix('*') {
+            Some(ending) => name.ends_with(ending),
+            None => name == *last,
+        })
+    }
+}
+
+/// The names in a git directory that a wall must treat by themselves, below it.
+pub const GIT_NAMES: &[&str] = &[
+    "hooks",
+    "config",
+    "config.worktree",
+    "commondir",
+    "gitdir",
+    "info/attributes",
+    "objects/info/alternates",
+    "modules",
+    "worktrees",
+];

@@ -1,0 +1,343 @@
+//! [`compile`]: a policy and what is known of the machine become a [`Plan`].
+//!
+//! Pure: the caller looks at the machine first ([`Site`]), the plan is data, and nothing here says
+//! how a kernel is made to hold it.
+
+mod environment;
+mod files;
+mod git;
+mod interest;
+mod quiet;
+pub mod toolchain;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Base, Bounds, Kind, Level, Link, Net, Piece, Plan};
+
+pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
+pub use interest::{GIT_NAMES, Interest, Mark};
+pub use quiet::Quiet;
+
+use crate::{Ground, PathRule, Policy};
+use toolchain::Use;
+
+/// What the machine looks like, as far as a plan depends on it.
+#[derive(Debug, Clone, Default)]
+pub struct Site {
+    /// What stands at each path that was asked for; nothing stands where none is named.
+    pub entries: BTreeMap<PathBuf, Entry>,
+    /// Entries below writable ground that the wall must treat by themselves.
+    pub marked: Vec<Marked>,
+    /// Where the paths of grants really lead, by the path they name.
+    pub grants: Vec<Grant>,
+    /// The environment of the caller.
+    pub environment: Vec<(OsString, OsString)>,
+    /// The repository of a linked worktree.
+    pub worktree: Option<Worktree>,
+    /// How the user signs commits.
+    pub identity: Option<Identity>,
+    /// Who runs.
+    pub user: User,
+    /// The terminal on standard input, where it is one.
+    pub terminal: Option<PathBuf>,
+}
+
+/// What stands at a path.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A directory.
+    Directory,
+    /// A file, or anything else that is neither.
+    File,
+    /// A symbolic link.
+    Link(PathBuf),
+}
+
+/// An entry that the wall must treat by itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marked {
+    /// Where.
+    pub path: AbsPath,
+    /// As what.
+    pub mark: Mark,
+    /// What it is.
+    pub entry: Entry,
+}
+
+/// A path that a rule grants, as it is on this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Grant {
+    /// Where it leads.
+    pub path: AbsPath,
+    /// Whether it may be written.
+    pub write: bool,
+    /// What stands there; `None` if nothing does yet.
+    pub entry: Option<Entry>,
+    /// The rule's text and place.
+    pub why: String,
+}
+
+/// How commits are signed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// `user.name`
+    pub name: String,
+    /// `user.email`
+    pub email: String,
+}
+
+/// Who runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct User {
+    /// The user's number.
+    pub uid: u32,
+    /// The group's number.
+    pub gid: u32,
+    /// The user's name.
+    pub name: String,
+    /// The machine's name.
+    pub host: String,
+}
+
+/// What must be looked at before a plan can be made.
+pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let below_home = toolchain::HOME.iter().map(|(name, _)| home.as_path().join(name));
+    let system = toolchain::SYSTEM.iter().map(PathBuf::from);
+    let named = by_variable(environment).map(|(path, _)| path);
+    system.chain(below_home).chain(named).collect()
+}
+
+/// The rules that grant ground besides the workspace, with whether they let it be written.
+pub fn granting<'a>(
+    policy: &'a Policy,
+    ground: &'a Ground,
+) -> impl Iterator<Item = (&'a model::Sourced<PathRule>, bool)> {
+    let files = &policy.filesystem;
+    let read = files.allow_read.iter().chain(&ground.agent_files).map(|rule| (rule, false));
+    let write = files.allow_write.iter().chain(&policy.quarantine.dir).map(|rule| (rule, true));
+    read.chain(write)
+}
+
+/// The plan of a run.
+pub fn compile(policy: &Policy, ground: &Ground, cwd: &AbsPath, site: &Site) -> Plan {
+    let level = policy.level.value;
+    let mut layout = Layout { pieces: BTreeMap::new(), links: Vec::new() };
+    if level < Level::Full {
+        system(&mut layout, site);
+        home(&mut layout, ground, site);
+    } else {
+        layout.put(&ground.home, Kind::Write, true, "the level is full");
+    }
+    files::put(&mut layout, ground, site, level);
+    for place in [&ground.workspace, &ground.home] {
+        outside(&mut layout, place);
+    }
+    workspace(&mut layout, ground, level);
+    let mut late = Vec::new();
+    for grant in &site.grants {
+        late.extend(put_grant(&mut layout, ground, level, grant));
+    }
+    if let Some(worktree) = &site.worktree {
+        git::put(&mut layout, worktree);
+    }
+    protect(&mut layout, ground, site);
+    let network = if level == Level::Full { Net::Host } else { Net::Own };
+    Plan {
+        cwd: cwd.clone(),
+        workspace: ground.workspace.clone(),
+        home: ground.home.clone(),
+        level,
+        base: if level == Level::Full { Base::Host } else { Base::Nothing },
+        pieces: layout.pieces.into_values().collect(),
+        links: layout.links,
+        late,
+        environment: environment::build(policy, ground, site),
+        network,
+        limits: bounds(policy),
+    }
+}
+
+/// Pieces by path, so that parents come first.
+struct Layout {
+    pieces: BTreeMap<AbsPath, Piece>,
+    links: Vec<Link>,
+}
+
+impl Layout {
+    fn put(&mut self, path: &AbsPath, kind: Kind, directory: bool, why: &str) {
+        let piece = Piece { path: path.clone(), kind, directory, why: why.into() };
+        self.pieces.insert(path.clone(), piece);
+    }
+
+    fn put_entry(&mut self, path: &Path, entry: &Entry, kind: Kind, why: &str) {
+        let Ok(path) = AbsPath::lexical(path) else { return };
+        match entry {
+            Entry::Link(target) => self.links.push(Link { path, target: target.clone() }),
+            Entry::Directory => self.put(&path, kind, true, why),
+            Entry::File => self.put(&path, kind, false, why),
+        }
+    }
+
+    /// The piece that a path lies in.
+    fn around(&self, path: &AbsPath) -> Option<&Piece> {
+        self.pieces.values().rev().find(|piece| path.is_within(&piece.path))
+    }
+
+    /// Whether a path can be written as things stand.
+    fn writable(&self, path: &AbsPath) -> bool {
+        let covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
+        covering.filter_map(|piece| piece.kind.writable()).next().unwrap_or(false)
+    }
+
+    /// Holds every directory between a piece and a path in it: a mount point cannot be renamed,
+    /// but what it lies in could be.
+    fn pin_above(&mut self, path: &AbsPath) {
+        let mut at = path.parent();
+        while !self.pieces.contains_key(&at) && at != at.parent() && self.around(&at).is_some() {
+            self.put(&at, Kind::Pinned, true, "something in it is protected");
+            at = at.parent();
+        }
+    }
+}
+
+fn system(layout: &mut Layout, site: &Site) {
+    for path in toolchain::SYSTEM {
+        if let Some(entry) = site.entries.get(Path::new(path)) {
+            layout.put_entry(Path::new(path), entry, Kind::Read, "toolchain");
+        }
+    }
+}
+
+fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
+    let usual = toolchain::HOME
+        .iter()
+        .map(|(name, kind)| (ground.home.as_path().join(name), *kind))
+        .chain(by_variable(&site.environment));
+    for (path, kind) in usual {
+        match (kind, site.entries.get(&path)) {
+            (Use::Scratch, _) => {
+                let Ok(path) = AbsPath::lexical(&path) else { continue };
+                layout.put(&path, Kind::Scratch, true, "private cache");
+            }
+            // A cache that is not there yet is private from the first.
+            (Use::Overlay, None) => {
+                if let Ok(path) = AbsPath::lexical(&path) {
+                    layout.put(&path, Kind::Scratch, true, "private cache");
+                }
+            }
+            (_, None) => {}
+            (Use::Read, Some(entry)) => layout.put_entry(&path, entry, Kind::Read, "toolchain"),
+            (Use::Overlay, Some(entry)) => {
+                layout.put_entry(&path, entry, Kind::Overlay, "toolchain, private when written");
+            }
+            (Use::Closed, Some(entry)) => {
+                layout.put_entry(&path, entry, Kind::Closed, "it holds credentials");
+            }
+        }
+    }
+}
+
+fn by_variable(
+    environment: &[(OsString, OsString)],
+) -> impl Iterator<Item = (PathBuf, Use)> + use<'_> {
+    toolchain::HOMES_BY_VARIABLE.iter().filter_map(|(name, kind)| {
+        let (_, value) = environment.iter().find(|(known, _)| known == name)?;
+        let path = AbsPath::lexical(Path::new(value)).ok()?;
+        // A toolchain has a directory of its own; anything higher would be a grant by variable.
+        let deep = path.as_path().components().count() > 2;
+        deep.then(|| (path.as_path().to_path_buf(), *kind))
+    })
+}
+
+/// A place in the middle of private ground: what the host has around it is refused by name like
+/// everything else outside, instead of not being there.
+fn outside(layout: &mut Layout, place: &AbsPath) {
+    let Some(around) = layout.around(place).filter(|piece| piece.kind == Kind::Scratch) else {
+        return;
+    };
+    let below = place.as_path().strip_prefix(around.path.as_path()).ok();
+    let Some(first) = below.and_then(|below| below.components().next()) else { return };
+    let top = around.path.join(first.as_os_str());
+    layout.put(&top, Kind::Outside, true, "not private, not granted");
+}
+
+fn workspace(layout: &mut Layout, ground: &Ground, level: Level) {
+    let kind = if level >= Level::Readwrite { Kind::Write } else { Kind::Read };
+    layout.put(&ground.workspace, kind, true, "the workspace");
+}
+
+/// Adds what a rule grants; what is granted but does not exist yet is made when it is first
+/// written.
+fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) -> Option<AbsPath> {
+    let inside = grant.path.is_within(&ground.workspace);
+    let given = inside && (level >= Level::Readwrite || !grant.write);
+    if given || (grant.path == AbsPath::root() && level < Level::Full) {
+        return None;
+    }
+    let kind = if grant.write { Kind::Write } else { Kind::Read };
+    match &grant.entry {
+        None => return grant.write.then(|| grant.path.clone()),
+        Some(Entry::Link(_)) => {}
+        Some(entry) => {
+            // Reading must not take away what another rule lets be written.
+            if grant.write || !layout.writable(&grant.path) {
+                layout.put(&grant.path, kind, *entry == Entry::Directory, &grant.why);
+            }
+        }
+    }
+    None
+}
+
+/// Lays protection over the ground: names that nothing may write, paths that nothing may read,
+/// Ringwall's own files, other checkouts of the same repository.
+fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
+    for marked in &site.marked {
+        let writable = layout.writable(&marked.path);
+        let kind = match marked.mark {
+            Mark::Hidden => Kind::Closed,
+            Mark::Frozen | Mark::Held if !writable => continue,
+            Mark::Frozen => Kind::Read,
+            Mark::Held if marked.entry == Entry::Directory => Kind::Pinned,
+            Mark::Held => Kind::Read,
+        };
+        let why = match marked.mark {
+            Mark::Hidden => "denied",
+            Mark::Frozen | Mark::Held => "protected",
+        };
+        layout.put(&marked.path, kind, marked.entry == Entry::Directory, why);
+        if writable {
+            layout.pin_above(&marked.path);
+        }
+    }
+    let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
+    let others = ground.closed.iter().map(|path| (path, "another checkout"));
+    for (path, why) in own.chain(others) {
+        let known = site.entries.get(path.as_path());
+        let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
+        let inside = path.is_within(&ground.workspace) || layout.writable(path);
+        if !inside || ground.workspace.is_within(path) || layout.pieces.contains_key(path) {
+            continue;
+        }
+        layout.put(path, Kind::Read, *entry == Entry::Directory, why);
+        layout.pin_above(path);
+    }
+}
+
+/// Descriptors of one process, where nothing else is said. Enough for every build seen.
+const DESCRIPTORS: u64 = 65_536;
+/// Processes of a run, where nothing else is said. Stops a fork bomb, not a build.
+const PROCESSES: u32 = 4_096;
+
+fn bounds(policy: &Policy) -> Bounds {
+    let limits = &policy.limits;
+    Bounds {
+        memory: limits.memory.as_ref().map(|limit| limit.value),
+        processes: limits.processes.as_ref().map(|limit| limit.value).or(Some(PROCESSES)),
+        file_size: limits.file_size.as_ref().map(|limit| limit.value),
+        descriptors: DESCRIPTORS,
+        wall_seconds: limits.wall_seconds.as_ref().map(|limit| limit.value),
+        idle_seconds: limits.idle_seconds.as_ref().map(|limit| limit.value),
+    }
+}

@@ -1,0 +1,67 @@
+//! Which hidden paths are looked for by habit: hidden, logged, never a reason to stop.
+
+use model::AbsPath;
+
+use super::toolchain::{QUIET_HOME, QUIET_NAMES, QUIET_SYSTEM, QUIET_WRITES};
+use crate::pattern::Case;
+use crate::protected::secret;
+use crate::{Ground, Policy};
+
+/// The quiet list of a run.
+pub struct Quiet<'a> {
+    policy: &'a Policy,
+    ground: &'a Ground,
+}
+
+impl<'a> Quiet<'a> {
+    /// Takes the user's own entries from the policy.
+    pub fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
+        Self { policy, ground }
+    }
+
+    /// Whether looking for a path is habit.
+    pub fn covers(&self, path: &AbsPath) -> bool {
+        let by_user = self.policy.filesystem.quiet.iter().any(|rule| {
+            let prefix = rule.value.prefix(&self.ground.workspace);
+            rule.value.covers(path, prefix.as_ref(), Case::Exact)
+        });
+        by_user || self.above_workspace(path) || self.in_home(path) || in_system(path)
+    }
+
+    /// Whether writing a path is habit.
+    pub fn covers_write(&self, path: &AbsPath) -> bool {
+        let habit = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
+        let inside = path.is_within(&self.ground.workspace);
+        !inside && path.as_path().components().any(|part| habit(part.as_os_str()))
+    }
+
+    /// Files that programs look for in every directory above the one they work in.
+    fn above_workspace(&self, path: &AbsPath) -> bool {
+        let above = self.ground.workspace.as_path().ancestors().skip(1);
+        above.into_iter().any(|dir| {
+            let Ok(below) = path.as_path().strip_prefix(dir) else { return false };
+            let first = below.components().next();
+            first.is_some_and(|name| {
+                QUIET_NAMES.iter().any(|quiet| name.as_os_str() == *quiet)
+            })
+        })
+    }
+
+    fn in_home(&self, path: &AbsPath) -> bool {
+        let Ok(below) = path.as_path().strip_prefix(self.ground.home.as_path()) else {
+            return false;
+        };
+        // A secret is never a habit, also where the directory around it is.
+        let habit = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
+        habit && (secret(path, &self.ground.home).is_none() || is_habitual_secret(below))
+    }
+}
+
+/// Files that hold a secret for some, and that programs open for all.
+fn is_habitual_secret(below: &std::path::Path) -> bool {
+    [".npmrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
+}
+
+fn in_system(path: &AbsPath) -> bool {
+    QUIET_SYSTEM.iter().any(|quiet| path.as_path().starts_with(quiet))
+}

@@ -1,0 +1,119 @@
+//! Control groups: limits that hold for the whole tree, where this user can make one.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use model::Bounds;
+
+/// A control group of one run. It is removed when the run has ended.
+#[derive(Debug)]
+pub(crate) struct Group {
+    dirs: Vec<PathBuf>,
+    describe: &'static str,
+}
+
+/// A limit: the controller, and the file and value that set it.
+struct Setting {
+    controller: &'static str,
+    unified: &'static str,
+    legacy: &'static str,
+    value: u64,
+}
+
+impl Group {
+    /// A group with the limits that were asked for. `None` where there are none, or no group can be
+    /// made; each process is limited by itself then.
+    pub(crate) fn make(bounds: &Bounds) -> Option<Self> {
+        let mut settings = Vec::new();
+        if let Some(memory) = bounds.memory {
+            let files = ("memory.max", "memory.limit_in_bytes");
+            let (unified, legacy) = files;
+            settings.push(Setting { controller: "memory", unified, legacy, value: memory.0 });
+            if let Some(processes) = bounds.processes {
+                let value = u64::from(processes);
+                settings.push(Setting { controller: "pids", unified: "pids.max", legacy: "pids.max", value });
+            }
+        } else if rustix::process::geteuid().is_root()
+            && let Some(processes) = bounds.processes
+        {
+            // The kernel does not count root's processes against its limit.
+            let value = u64::from(processes);
+            settings.push(Setting { controller: "pids", unified: "pids.max", legacy: "pids.max", value });
+        }
+        if settings.is_empty() {
+            return None;
+        }
+        Self::unified(&settings).or_else(|| Self::legacy(&settings))
+    }
+
+    /// One tree for all controllers.
+    fn unified(settings: &[Setting]) -> Option<Self> {
+        let own = own_group("")?;
+        let dir = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')).join(name());
+        fs::create_dir(&dir).ok()?;
+        let group = Self { dirs: vec![dir.clone()], describe: "cgroup" };
+        let all = settings.iter().all(|setting| {
+            fs::write(dir.join(setting.unified), setting.value.to_string()).is_ok()
+        });
+        // What was made goes again with `group`.
+        all.then_some(group)
+    }
+
+    /// A tree for each controller.
+    fn legacy(settings: &[Setting]) -> Option<Self> {
+        let mut group = Self { dirs: Vec::new(), describe: "cgroup v1" };
+        for setting in settings {
+            let own = own_group(setting.controller)?;
+            let root = Path::new("/sys/fs/cgroup").join(setting.controller);
+            let dir = root.join(own.trim_start_matches('/')).join(name());
+            fs::create_dir(&dir).ok()?;
+            group.dirs.push(dir.clone());
+            fs::write(dir.join(setting.legacy), setting.value.to_string()).ok()?;
+        }
+        Some(group)
+    }
+
+    /// Which kind of limit this is.
+    pub(crate) fn describe(&self) -> &'static str {
+        self.describe
+    }
+
+    /// Moves the calling process in. What it starts is in there too.
+    pub(crate) fn enter(&self) {
+        for dir in &self.dirs {
+            let _ = fs::write(dir.join("cgroup.procs"), "0");
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for dir in &self.dirs {
+            // The last processes may need a moment to be gone.
+            for _ in 0..200 {
+                match fs::remove_dir(dir) {
+                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
+                        std::thread::sleep(std::time::Duration::from_millis(5));
+                    }
+                    _ => break,
+                }
+            }
+        }
+    }
+}
+
+fn name() -> String {
+    format!("ringwall-{}", std::process::id())
+}
+
+/// The group of this process in the tree of a controller; of the unified tree for none.
+fn own_group(controller: &str) -> Option<String> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    groups.lines().find_map(|line| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (controllers, path) = (parts.next()?, parts.next()?);
+        let named = controllers.split(',').any(|name| name == controller);
+        named.then(|| path.to_owned())
+    })
+}

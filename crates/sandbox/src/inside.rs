@@ -1,0 +1,341 @@
+//! The two processes of ours inside the wall: the first one, which builds it and then only waits,
+//! and the one that closes the door behind itself and becomes the command.
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use model::{Net, Plan};
+use rustix::fs::{Mode, OFlags};
+use rustix::process::DumpableBehavior;
+
+use crate::failure::{Failed, Step};
+use crate::filter::{self, Closed, Sockets, Watch};
+use crate::got::{Attribution, Enforcement, SelfTest};
+use crate::mounts::{Floor, Mounts};
+use crate::sys::{self, Resource};
+use crate::talk::{Message, hear_leave, tell};
+use crate::rights;
+
+/// What the child is to do.
+pub(crate) struct Inside<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) command: &'a [OsString],
+    pub(crate) enforcement: Enforcement,
+    pub(crate) attribution: Attribution,
+    pub(crate) user: (u32, u32),
+    pub(crate) canary: &'a Canary,
+    pub(crate) socket: OwnedFd,
+    /// Limits that are held by a control group already.
+    pub(crate) grouped: bool,
+    pub(crate) omit: Omit,
+}
+
+/// What must be out of reach: tried from inside before the command runs.
+#[derive(Debug, Clone)]
+pub struct Canary {
+    /// A file that exists and is no part of the ground.
+    pub file: PathBuf,
+    /// A port on the host's loopback on which somebody listens.
+    pub port: u16,
+}
+
+/// A layer to leave out. For tests that prove what each layer is for; nothing else sets it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Omit {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What hides: the host's file system is the root, as it is.
+    Mounts,
+    /// Landlock.
+    Landlock,
+    /// The seccomp filter.
+    Seccomp,
+    /// Closing descriptors.
+    Descriptors,
+    /// Building the environment from nothing.
+    Environment,
+    /// Refusing to start when the proof from inside fails.
+    SelfTest,
+}
+
+impl Inside<'_> {
+    /// Builds the wall, starts the command behind it, and waits for its end. Never returns.
+    pub(crate) fn run(self) -> ! {
+        match self.build() {
+            Ok(missing) => self.start(missing),
+            Err(failed) => self.fail(failed),
+        }
+    }
+
+    fn fail(&self, failed: Failed) -> ! {
+        let _ = tell(&self.socket, &Message::Failed(failed), &[]);
+        sys::exit_now(1)
+    }
+
+    fn build(&self) -> Result<Vec<String>, Failed> {
+        sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+        if self.enforcement == Enforcement::Landlock {
+            return Ok(Vec::new());
+        }
+        map_user(self.user)?;
+        let missing = if self.omit == Omit::Mounts { Vec::new() } else { self.mount()? };
+        if self.plan.network == Net::Own {
+            sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
+        }
+        Ok(missing)
+    }
+
+    fn mount(&self) -> Result<Vec<String>, Failed> {
+        let floor = if self.attribution == Attribution::Tripwire {
+            // The device must be opened in the user namespace that mounts it.
+            let device = rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
+            self.tell(&Message::Device, &[device.as_fd()])?;
+            Floor::Tripwire(device)
+        } else {
+            Floor::Empty
+        };
+        let mut mounts = Mounts::begin(self.plan, &floor, self.user)?;
+        // The supervisor alone serves the tripwire: a copy of the device in here would keep it
+        // alive after the supervisor's death.
+        drop(floor);
+        let bare = mounts.bare_root().map_err(|error| Failed::new(Step::Root, error))?;
+        mounts.lay()?;
+        let missing = mounts.enter()?;
+        let processes =
+            rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| Failed::new(Step::Processes, error.into()))?;
+        self.tell(&Message::Views, &[bare.as_fd(), processes.as_fd()])?;
+        Ok(missing)
+    }
+
+    fn tell(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
+        tell(&self.socket, message, descriptors).map_err(|error| Failed::new(Step::Talk, error))
+    }
+
+    fn start(self, missing: Vec<String>) -> ! {
+        if self.enforcement == Enforcement::Landlock {
+            self.become_command(missing);
+        }
+        // What this process was started with is not for the run to see.
+        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        sys::wipe_environment();
+        match sys::fork() {
+            Ok(None) => self.become_command(missing),
+            Ok(Some(command)) => self.wait(command),
+            Err(error) => self.fail(Failed::new(Step::Execute, error)),
+        }
+    }
+
+    /// The first process of a namespace inherits every orphan, and its end is everybody's end.
+    fn wait(self, command: i32) -> ! {
+        if let Err(failed) = drop_capabilities() {
+            self.fail(failed);
+        }
+        // Giving up capabilities clears the bond.
+        if sys::die_with_parent().is_err() {
+            sys::exit_now(1);
+        }
+        loop {
+            match sys::wait_any() {
+                Ok((pid, status)) if pid == command => {
+                    if sys::is_stopped(status) {
+                        let signal = sys::stop_signal(status);
+                        let _ = tell(&self.socket, &Message::Stopped(signal), &[]);
+                    } else {
+                        let _ = tell(&self.socket, &Message::Exited(status), &[]);
+                        sys::exit_now(0);
+                    }
+                }
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => sys::exit_now(1),
+            }
+        }
+    }
+
+    fn become_command(self, missing: Vec<String>) -> ! {
+        let failed = match self.close_door(missing) {
+            Ok(()) => execute(self.plan, self.command, self.omit),
+            Err(failed) => failed,
+        };
+        self.fail(failed)
+    }
+
+    /// Everything that can only be done by the process that becomes the command.
+    fn close_door(&self, missing: Vec<String>) -> Result<(), Failed> {
+        // Readable by the supervisor again: it must see what is tried.
+        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
+        let _ = rustix::process::setpgid(None, None);
+        self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
+        rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
+            Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
+        })?;
+        drop_capabilities()?;
+        let landlock = if self.omit == Omit::Landlock {
+            0
+        } else {
+            rights::restrict(self.plan, self.enforcement)?
+        };
+        if self.omit != Omit::Seccomp {
+            self.filter()?;
+        }
+        if self.omit != Omit::Descriptors {
+            sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
+        }
+        sys::reset_signals();
+        let test = self.try_forbidden();
+        self.tell(&Message::Ready { test, missing, landlock }, &[])?;
+        match hear_leave(&self.socket) {
+            Ok(true) => Ok(()),
+            _ => sys::exit_now(1),
+        }
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        let limits = &self.plan.limits;
+        // A core file would carry memory of the run out of it.
+        sys::limit(Resource::Core, 0)?;
+        sys::lower_limit(Resource::Descriptors, limits.descriptors)?;
+        if let Some(size) = limits.file_size {
+            sys::lower_limit(Resource::FileSize, size.0)?;
+        }
+        if !self.grouped {
+            if let Some(processes) = limits.processes {
+                sys::lower_limit(Resource::Processes, u64::from(processes))?;
+            }
+            if let Some(memory) = limits.memory {
+                sys::lower_limit(Resource::Data, memory.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn filter(&self) -> Result<(), Failed> {
+        let sockets = match (self.enforcement, self.plan.network) {
+            (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
+            _ => Sockets::Ordinary,
+        };
+        let closed = filter::closed(&Closed { user_namespaces: false, sockets });
+        sys::install_filter(&closed.0, false).map_err(|error| Failed::new(Step::Seccomp, error))?;
+        let watch = match self.attribution {
+            Attribution::Tripwire => Watch::Changes,
+            Attribution::Notify => Watch::Everything,
+            Attribution::Inferred => return Ok(()),
+        };
+        match sys::install_filter(&filter::watch(watch).0, true) {
+            Ok(Some(listener)) => self.tell(&Message::Listener, &[listener.as_fd()]),
+            // Somebody around us has the one listener that there can be.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                self.tell(&Message::NoListener, &[])
+            }
+            Ok(None) => Err(Failed::new(Step::Watch, io::Error::other("no listener"))),
+            Err(error) => Err(Failed::new(Step::Watch, error)),
+        }
+    }
+
+    /// Tries what must not work, from exactly where the command will stand.
+    fn try_forbidden(&self) -> SelfTest {
+        let file = &self.canary.file;
+        let open = |flags: OFlags| rustix::fs::open(file, flags | OFlags::CLOEXEC, Mode::empty());
+        let mut tried = vec![
+            (format!("reading {}", file.display()), open(OFlags::RDONLY).is_err()),
+            (format!("writing {}", file.display()), open(OFlags::WRONLY | OFlags::APPEND).is_err()),
+        ];
+        if self.plan.network == Net::Own {
+            let port = self.canary.port;
+            tried.push((format!("connecting to the host's 127.0.0.1:{port}"), !connects(port)));
+        }
+        SelfTest { tried }
+    }
+}
+
+fn connects(port: u16) -> bool {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    socket.is_ok_and(|socket| rustix::net::connect(&socket, &address).is_ok())
+}
+
+/// The user keeps the same number inside, and there is nobody else.
+fn map_user((uid, gid): (u32, u32)) -> Result<(), Failed> {
+    let write = |path: &str, text: String| {
+        std::fs::write(path, text).map_err(|error| Failed::new(Step::Identity, error))
+    };
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Gives up every capability for good, and every way to gain one.
+fn drop_capabilities() -> Result<(), Failed> {
+    use rustix::thread::{CapabilitiesSecureBits as Bits, CapabilitySet, CapabilitySets};
+    let fail = |error: rustix::io::Errno| Failed::new(Step::Capabilities, error.into());
+    rustix::thread::set_no_new_privs(true).map_err(fail)?;
+    // A process without the right to do this has no capabilities to lose.
+    let _ = rustix::thread::set_capabilities_secure_bits(
+        Bits::NO_ROOT | Bits::NO_ROOT_LOCKED | Bits::NO_SETUID_FIXUP | Bits::NO_SETUID_FIXUP_LOCKED,
+    );
+    sys::drop_bounding_set();
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, none).map_err(fail)
+}
+
+/// Replaces this process by the command. Returns only if that fails.
+fn execute(plan: &Plan, command: &[OsString], omit: Omit) -> Failed {
+    let text = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
+    let arguments: Vec<_> = command.iter().map(|word| text(word)).collect();
+    let inherited: Vec<_> = if omit == Omit::Environment {
+        std::env::vars_os().collect()
+    } else {
+        Vec::new()
+    };
+    let variables = plan.environment.iter().chain(&inherited);
+    let environment: Vec<_> = variables
+        .map(|(name, value)| {
+            let mut pair = name.clone();
+            pair.push("=");
+            pair.push(value);
+            text(&pair)
+        })
+        .collect();
+    let pointers = |texts: &[CString]| {
+        let null = std::iter::once(std::ptr::null());
+        texts.iter().map(|text| text.as_ptr()).chain(null).collect::<Vec<_>>()
+    };
+    let Some(program) = command.first() else {
+        return Failed::new(Step::Execute, io::Error::from_raw_os_error(libc::ENOENT));
+    };
+    let (argv, envp) = (pointers(&arguments), pointers(&environment));
+    let mut error = io::Error::from_raw_os_error(libc::ENOENT);
+    for candidate in programs(program, &plan.environment) {
+        let tried = sys::execute(&text(candidate.as_os_str()), &argv, &envp);
+        // A program that is there but cannot be run says more than one that is not.
+        if tried.kind() != io::ErrorKind::NotFound && tried.kind() != io::ErrorKind::NotADirectory {
+            error = tried;
+        }
+    }
+    Failed::new(Step::Execute, error).about(program.to_string_lossy().into_owned())
+}
+
+/// Where a program may be: as it is named, or in the directories of PATH.
+fn programs(program: &OsStr, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    if program.as_bytes().contains(&b'/') {
+        return vec![program.into()];
+    }
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    let dirs = path.into_iter().flat_map(std::env::split_paths);
+    dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(Path::new(program))).collect()
+}

@@ -1,0 +1,68 @@
+//! Files that were granted before they existed: made on the host, then put into the running tree.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use model::AbsPath;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::thread::ThreadNameSpaceType as Spaces;
+
+use crate::Operation;
+use crate::mounts::{attach_to, clone_tree_of};
+use crate::sys::{self, MOUNT_RDONLY, Reply};
+
+/// Makes a granted file or directory and lets the run write it. The call then goes on, or has been
+/// done.
+pub(crate) fn make(path: &AbsPath, operation: Operation, child: BorrowedFd<'_>) -> Reply {
+    let made = match operation {
+        Operation::MakeDirectory => std::fs::create_dir(path.as_path()),
+        _ => OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o644)
+            .open(path.as_path())
+            .map(drop),
+    };
+    let mounted = made.and_then(|()| in_namespaces(child, || open_up(path)));
+    match (mounted, operation) {
+        (Err(error), _) => Reply::Errno(error.raw_os_error().unwrap_or(libc::EACCES)),
+        (Ok(()), Operation::MakeDirectory) => Reply::Done,
+        (Ok(()), _) => Reply::Continue,
+    }
+}
+
+/// Binds a path on itself, writable.
+fn open_up(path: &AbsPath) -> io::Result<()> {
+    let place = rustix::fs::openat2(
+        rustix::fs::CWD,
+        path.as_path(),
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS,
+    )?;
+    let tree = clone_tree_of(place.as_fd())?;
+    sys::set_mount(tree.as_fd(), 0, MOUNT_RDONLY)?;
+    attach_to(tree.as_fd(), place.as_fd())
+}
+
+/// Does something in the run's user and mount namespaces, in a process of its own: who enters a
+/// user namespace cannot come back.
+pub(crate) fn in_namespaces(
+    child: BorrowedFd<'_>,
+    act: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let Some(helper) = sys::fork()? else {
+        let entered = rustix::thread::move_into_thread_name_spaces(
+            child,
+            Spaces::USER | Spaces::MOUNT,
+        );
+        let done = entered.map_err(io::Error::from).and_then(|()| act());
+        sys::exit_now(done.err().and_then(|error| error.raw_os_error()).unwrap_or(0))
+    };
+    match sys::wait_for(helper)? {
+        0 => Ok(()),
+        errno => Err(io::Error::from_raw_os_error(errno)),
+    }
+}

@@ -1,0 +1,510 @@
+//! The file system of a run, put together from mounts. Runs in the child, in its own namespaces.
+//!
+//! Sources are taken by descriptor before anything is covered, targets are looked up without
+//! following links, so that nothing that changes meanwhile can lead a mount elsewhere.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Base, Kind, Piece, Plan};
+use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::mount::{
+    FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
+    OpenTreeFlags, UnmountFlags,
+};
+
+use crate::failure::{Failed, Step};
+use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
+
+/// Where the new tree is put together; covered for this namespace only, and gone with the old root.
+const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/var", "/proc"];
+
+/// The mounts of a run before the old root is gone.
+pub(crate) struct Mounts<'a> {
+    plan: &'a Plan,
+    /// Private storage: texts, scratch directories, upper layers.
+    store: OwnedFd,
+    root: OwnedFd,
+    /// Host trees, taken before the workbench covered anything.
+    sources: Vec<Source>,
+    /// Nodes of the tripwire for what is closed inside other ground.
+    closed: Vec<(AbsPath, OwnedFd)>,
+    made: u32,
+    /// What could not be put there; less ground than planned, never more.
+    pub(crate) missing: Vec<String>,
+}
+
+struct Source {
+    path: AbsPath,
+    tree: OwnedFd,
+}
+
+/// What the tree stands on.
+pub(crate) enum Floor {
+    /// A tripwire, mounted from this descriptor of `/dev/fuse`.
+    Tripwire(OwnedFd),
+    /// An empty directory.
+    Empty,
+}
+
+impl<'a> Mounts<'a> {
+    /// Takes sources, then sets up the workbench with the floor on it.
+    pub(crate) fn begin(plan: &'a Plan, floor: &Floor, user: (u32, u32)) -> Result<Self, Failed> {
+        let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
+        rustix::mount::mount_change("/", private).at(Step::Private)?;
+        let mut missing = Vec::new();
+        let mut sources = Vec::new();
+        for piece in &plan.pieces {
+            if !needs_source(plan, piece) {
+                continue;
+            }
+            match clone_tree(rustix::fs::CWD, piece.path.as_path()) {
+                Ok(tree) => sources.push(Source { path: piece.path.clone(), tree }),
+                Err(error) if piece.path == plan.workspace => {
+                    return Err(Failed::new(Step::Workspace, error));
+                }
+                Err(error) => missing.push(format!("{}: {error}", piece.path)),
+            }
+        }
+        let host = (plan.base == Base::Host)
+            .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
+            .transpose()?;
+        let store = new_tmpfs("0755").at(Step::Store)?;
+        let root = match (floor, host) {
+            (_, Some(tree)) => {
+                let attributes = MOUNT_RDONLY | MOUNT_NOSUID;
+                sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
+                tree
+            }
+            (Floor::Tripwire(device), None) => tripwire(device, user).at(Step::Tripwire)?,
+            (Floor::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
+        };
+        let bench = WORKBENCHES.iter().find(|path| Path::new(path).is_dir()).unwrap_or(&"/");
+        attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
+        rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
+        attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
+        let mut mounts =
+            Self { plan, store, root, sources, closed: Vec::new(), made: 0, missing };
+        if matches!(floor, Floor::Tripwire(_)) {
+            mounts.take_closed()?;
+        }
+        Ok(mounts)
+    }
+
+    /// A bare view of the tripwire, for what must be covered while the run goes on.
+    pub(crate) fn bare_root(&self) -> io::Result<OwnedFd> {
+        clone_tree(self.root.as_fd(), Path::new("."))
+    }
+
+    /// Nodes of the tripwire must be taken before anything lies on the way to them.
+    fn take_closed(&mut self) -> Result<(), Failed> {
+        for piece in self.plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
+            let tree = clone_tree(self.root.as_fd(), relative(&piece.path)).at(Step::Closed)?;
+            self.closed.push((piece.path.clone(), tree));
+        }
+        Ok(())
+    }
+
+    /// Puts every piece in its place.
+    pub(crate) fn lay(&mut self) -> Result<(), Failed> {
+        let plan = self.plan;
+        if plan.base == Base::Nothing {
+            self.list_ways();
+        }
+        for piece in &plan.pieces {
+            match self.put(piece) {
+                Ok(()) => {}
+                Err(error) if is_protection(plan, piece) && !is_gone(&error) => {
+                    let failed = Failed::new(Step::Protect, error);
+                    return Err(failed.about(piece.path.to_string()));
+                }
+                Err(error) if piece.path == plan.workspace => {
+                    return Err(Failed::new(Step::Workspace, error));
+                }
+                Err(error) if matches!(piece.kind, Kind::Processes) => {
+                    return Err(Failed::new(Step::Processes, error));
+                }
+                Err(error) => self.missing.push(format!("{}: {error}", piece.path)),
+            }
+        }
+        for link in &plan.links {
+            if let Err(error) = self.put_link(link) {
+                self.missing.push(format!("{}: {error}", link.path));
+            }
+        }
+        Ok(())
+    }
+
+    /// One listing brings every name of a directory into the kernel's cache; looking each of them
+    /// up would take a round trip to the supervisor apiece.
+    fn list_ways(&self) {
+        let mut seen = std::collections::BTreeSet::new();
+        for piece in &self.plan.pieces {
+            let covered = |dir: &AbsPath| {
+                let covers = |other: &&Piece| dir.is_within(&other.path) && other.path != piece.path;
+                self.plan.pieces.iter().find(covers).is_some()
+            };
+            let mut ways: Vec<_> =
+                std::iter::successors(Some(piece.path.parent()), |dir| Some(dir.parent()))
+                    .take_while(|dir| *dir != AbsPath::root())
+                    .collect();
+            ways.push(AbsPath::root());
+            for way in ways.into_iter().rev() {
+                if covered(&way) || !seen.insert(way.clone()) {
+                    continue;
+                }
+                let opened = rustix::fs::openat(
+                    &self.root,
+                    relative(&way),
+                    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                    Mode::empty(),
+                );
+                if let Ok(dir) = opened
+                    && let Ok(mut entries) = rustix::fs::Dir::new(dir)
+                {
+                    entries.by_ref().for_each(drop);
+                }
+            }
+        }
+    }
+
+    fn put(&mut self, piece: &Piece) -> io::Result<()> {
+        let target = self.target(piece)?;
+        let tree = match &piece.kind {
+            Kind::Read => {
+                let tree = self.host_tree(piece, target.as_fd())?;
+                sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
+                tree
+            }
+            Kind::Write => {
+                let inside = self.source(&piece.path).is_none();
+                let tree = self.host_tree(piece, target.as_fd())?;
+                // Ground that is taken from a read-only piece is made writable again.
+                let clear = if inside { MOUNT_RDONLY } else { 0 };
+                sys::set_mount(tree.as_fd(), MOUNT_NOSUID | MOUNT_NODEV, clear)?;
+                tree
+            }
+            Kind::Pinned => clone_tree_of(target.as_fd())?,
+            Kind::Device => {
+                let tree = self.host_tree(piece, target.as_fd())?;
+                sys::set_mount(tree.as_fd(), MOUNT_NOSUID, 0)?;
+                tree
+            }
+            Kind::Overlay => self.overlay(piece)?,
+            Kind::Scratch => self.scratch(piece)?,
+            Kind::Text(text) => self.text(text)?,
+            Kind::Closed | Kind::Outside => self.tripwire_node(piece)?,
+            Kind::Processes => processes()?,
+            Kind::Terminals => terminals()?,
+        };
+        attach_to(tree.as_fd(), target.as_fd())
+    }
+
+    fn source(&self, path: &AbsPath) -> Option<&Source> {
+        self.sources.iter().find(|source| source.path == *path)
+    }
+
+    /// The host's tree for a piece: taken at the beginning, or what already lies at its place.
+    fn host_tree(&self, piece: &Piece, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        match self.source(&piece.path) {
+            Some(source) => Ok(source.tree.try_clone()?),
+            None if needs_source(self.plan, piece) => Err(io::ErrorKind::NotFound.into()),
+            None => clone_tree_of(target),
+        }
+    }
+
+    /// The place of a piece, made where it lies on private ground.
+    fn target(&self, piece: &Piece) -> io::Result<OwnedFd> {
+        match find(self.root.as_fd(), &piece.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_private(piece) => {
+                self.make(piece)?;
+                find(self.root.as_fd(), &piece.path)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether what a piece lies in is ours to add to.
+    fn is_private(&self, piece: &Piece) -> bool {
+        let around = |other: &&Piece| {
+            piece.path != other.path && piece.path.is_within(&other.path)
+        };
+        match self.plan.pieces.iter().rev().find(around) {
+            Some(parent) => matches!(parent.kind, Kind::Scratch | Kind::Overlay | Kind::Outside),
+            None => self.plan.base == Base::Nothing,
+        }
+    }
+
+    fn make(&self, piece: &Piece) -> io::Result<()> {
+        self.make_directories(&piece.path.parent())?;
+        let name = relative(&piece.path);
+        if piece.directory {
+            rustix::fs::mkdirat(&self.root, name, Mode::from(0o755))?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&self.root, name, flags, Mode::from(0o644))?;
+        }
+        Ok(())
+    }
+
+    fn make_directories(&self, path: &AbsPath) -> io::Result<()> {
+        let mut at = PathBuf::new();
+        for name in relative(path).components() {
+            at.push(name);
+            match rustix::fs::mkdirat(&self.root, &at, Mode::from(0o755)) {
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    fn put_link(&self, link: &model::Link) -> io::Result<()> {
+        if find(self.root.as_fd(), &link.path).is_ok() {
+            return Ok(());
+        }
+        self.make_directories(&link.path.parent())?;
+        rustix::fs::symlinkat(&link.target, &self.root, relative(&link.path))?;
+        Ok(())
+    }
+
+    /// A name in the store that nothing else uses.
+    fn fresh_name(&mut self) -> String {
+        self.made += 1;
+        format!("{}", self.made)
+    }
+
+    fn scratch(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
+        let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|path| piece.path.as_path() == Path::new(path));
+        let mode = if shared { 0o1777 } else { 0o755 };
+        let name = self.fresh_name();
+        rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(0o755))?;
+        rustix::fs::chmodat(&self.store, name.as_str(), Mode::from(mode), AtFlags::empty())?;
+        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
+        sys::set_mount(tree.as_fd(), MOUNT_NOSUID | MOUNT_NODEV, 0)?;
+        Ok(tree)
+    }
+
+    fn text(&mut self, text: &str) -> io::Result<OwnedFd> {
+        let name = self.fresh_name();
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.store, name.as_str(), flags, Mode::from(0o644))?;
+        File::from(file).write_all(text.as_bytes())?;
+        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
+        sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
+        Ok(tree)
+    }
+
+    /// What may not be read: a node of the tripwire, or something empty without permissions.
+    fn tripwire_node(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
+        if let Some(at) = self.closed.iter().position(|(path, _)| *path == piece.path) {
+            return Ok(self.closed.swap_remove(at).1);
+        }
+        if piece.kind == Kind::Outside {
+            return self.scratch(piece);
+        }
+        let name = self.fresh_name();
+        if piece.directory {
+            rustix::fs::mkdirat(&self.store, name.as_str(), Mode::empty())?;
+        } else {
+            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+            rustix::fs::openat(&self.store, name.as_str(), flags, Mode::empty())?;
+        }
+        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
+        sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
+        Ok(tree)
+    }
+
+    /// The host's directory with a private layer on top. Where the kernel cannot do that, the
+    /// directory can be read only.
+    fn overlay(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
+        let Some(source) = self.source(&piece.path) else {
+            return self.scratch(piece);
+        };
+        let lower = source.tree.try_clone()?;
+        let layered = self.layered(lower.as_fd());
+        let attributes = MOUNT_NOSUID | MOUNT_NODEV;
+        match layered {
+            Ok(tree) => {
+                sys::set_mount(tree.as_fd(), attributes, 0)?;
+                Ok(tree)
+            }
+            Err(_) => {
+                sys::set_mount(lower.as_fd(), attributes | MOUNT_RDONLY, 0)?;
+                Ok(lower)
+            }
+        }
+    }
+
+    fn layered(&mut self, lower: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        let (upper, work) = (self.fresh_name(), self.fresh_name());
+        for name in [&upper, &work] {
+            rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(0o755))?;
+        }
+        let open = |name: &str| {
+            rustix::fs::openat(&self.store, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        };
+        let (upper, work) = (open(&upper)?, open(&work)?);
+        let by_descriptor = |fd: BorrowedFd<'_>| format!("/proc/self/fd/{}", fd.as_raw_fd());
+        let context = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
+        for (key, value) in [
+            ("lowerdir", by_descriptor(lower)),
+            ("upperdir", by_descriptor(upper.as_fd())),
+            ("workdir", by_descriptor(work.as_fd())),
+        ] {
+            rustix::mount::fsconfig_set_string(&context, key, value)?;
+        }
+        rustix::mount::fsconfig_set_flag(&context, "userxattr")?;
+        rustix::mount::fsconfig_create(&context)?;
+        mounted(&context, MountAttrFlags::empty())
+    }
+
+    /// Makes the new tree the root, and lets go of the old one.
+    pub(crate) fn enter(self) -> Result<Vec<String>, Failed> {
+        rustix::process::fchdir(&self.root).at(Step::Root)?;
+        rustix::process::pivot_root(".", ".").at(Step::Root)?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
+        rustix::process::chdir("/").at(Step::Root)?;
+        Ok(self.missing)
+    }
+}
+
+/// Whether a piece is taken from the host, rather than from ground that already lies there.
+fn needs_source(plan: &Plan, piece: &Piece) -> bool {
+    if !matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Device) {
+        return false;
+    }
+    let around = |other: &&Piece| other.path != piece.path && piece.path.is_within(&other.path);
+    match plan.pieces.iter().rev().find(around) {
+        // Private ground hides the host's; what is granted in it comes from the host.
+        Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
+        None => plan.base == Base::Nothing,
+    }
+}
+
+/// Whether a piece is a node of the tripwire.
+fn is_tripwire(piece: &Piece) -> bool {
+    matches!(piece.kind, Kind::Closed | Kind::Outside)
+}
+
+/// Whether a piece takes something away from the ground it lies in.
+fn is_protection(plan: &Plan, piece: &Piece) -> bool {
+    match piece.kind {
+        Kind::Closed | Kind::Outside | Kind::Pinned => true,
+        Kind::Read => !needs_source(plan, piece),
+        _ => false,
+    }
+}
+
+/// Whether what was to be protected is not there any more.
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
+fn relative(path: &AbsPath) -> &Path {
+    match path.as_path().strip_prefix("/") {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest,
+        _ => Path::new("."),
+    }
+}
+
+/// What stands at a path of the new tree, without following any link.
+fn find(root: BorrowedFd<'_>, path: &AbsPath) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat2(
+        root,
+        relative(path),
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH,
+    )?)
+}
+
+fn clone_tree(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    Ok(rustix::mount::open_tree(at, path, flags)?)
+}
+
+/// A copy of the mount at an open path.
+pub(crate) fn clone_tree_of(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(rustix::mount::open_tree(place, "", flags)?)
+}
+
+fn attach(tree: BorrowedFd<'_>, at: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", at, path, flags)?)
+}
+
+pub(crate) fn attach_to(tree: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
+    let flags =
+        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
+}
+
+fn mounted(context: &OwnedFd, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+fn new_tmpfs(mode: &str) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, "mode", mode)?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
+}
+
+fn tripwire(device: &OwnedFd, (uid, gid): (u32, u32)) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let settings = [
+        ("source", "ringwall".to_owned()),
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", "40000".to_owned()),
+        ("user_id", uid.to_string()),
+        ("group_id", gid.to_string()),
+    ];
+    for (key, value) in settings {
+        rustix::mount::fsconfig_set_string(&context, key, value)?;
+    }
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
+}
+
+/// A view of the processes of this process namespace, which nothing can be written to.
+fn processes() -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(
+        &context,
+        MountAttrFlags::MOUNT_ATTR_RDONLY
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+    )
+}
+
+fn terminals() -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_flag(&context, "newinstance")?;
+    rustix::mount::fsconfig_set_string(&context, "ptmxmode", "0666")?;
+    rustix::mount::fsconfig_set_string(&context, "mode", "0620")?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}
+
+/// Adds the step to an error.
+trait At<T> {
+    fn at(self, step: Step) -> Result<T, Failed>;
+}
+
+impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+    fn at(self, step: Step) -> Result<T, Failed> {
+        self.map_err(|error| Failed::new(step, error.into()))
+    }
+}

@@ -1,0 +1,79 @@
+//! [`Program`]: who it was.
+
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{Mode, OFlags};
+use serde::Serialize;
+
+/// A process inside, as it was while its call waited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Program {
+    /// Its number, as the run counts.
+    pub pid: u32,
+    /// The file it runs, where that can be told.
+    pub path: Option<PathBuf>,
+    /// Its command line.
+    pub argv: Vec<String>,
+}
+
+/// As much of a command line as is kept.
+const MOST_BYTES: usize = 4096;
+
+impl Program {
+    /// Looks a process up in a view of processes.
+    pub(crate) fn look_up(view: BorrowedFd<'_>, pid: u32) -> Self {
+        let path = rustix::fs::readlinkat(view, format!("{pid}/exe"), Vec::new()).ok();
+        let path = path.map(|path| PathBuf::from(path.to_string_lossy().into_owned()));
+        Self { pid, path, argv: command_line(view, pid).unwrap_or_default() }
+    }
+
+    /// The same in the view that this process has.
+    pub(crate) fn look_up_here(pid: u32) -> Self {
+        let view =
+            rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        use std::os::fd::AsFd;
+        let mut program = view.map(|view| Self::look_up(view.as_fd(), pid)).unwrap_or_default();
+        program.pid = pid;
+        program
+    }
+}
+
+fn command_line(view: BorrowedFd<'_>, pid: u32) -> Option<Vec<String>> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = rustix::fs::openat(view, format!("{pid}/cmdline"), flags, Mode::empty()).ok()?;
+    let mut bytes = vec![0; MOST_BYTES];
+    let read = rustix::io::read(&file, &mut bytes[..]).ok()?;
+    bytes.truncate(read);
+    let words = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
+    Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+/// Whether every process in a view is dead, or has been killed and waits for a call to end.
+pub(crate) fn all_dying(view: BorrowedFd<'_>) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(dir) = rustix::fs::openat(view, ".", flags, Mode::empty()) else { return true };
+    let Ok(entries) = rustix::fs::Dir::new(dir) else { return true };
+    entries.flatten().all(|entry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        // The first process waits for the others.
+        name == "1" || !name.bytes().all(|byte| byte.is_ascii_digit()) || is_dying(view, &name)
+    })
+}
+
+fn is_dying(view: BorrowedFd<'_>, pid: &str) -> bool {
+    const KILL: u64 = 1 << 8;
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let path = format!("{pid}/status");
+    let Ok(file) = rustix::fs::openat(view, path, flags, Mode::empty()) else { return true };
+    let mut bytes = vec![0; MOST_BYTES];
+    let Ok(read) = rustix::io::read(&file, &mut bytes[..]) else { return true };
+    let text = String::from_utf8_lossy(bytes.get(..read).unwrap_or_default()).into_owned();
+    text.lines().any(|line| match line.split_once(':') {
+        Some(("State", state)) => matches!(state.trim().chars().next(), Some('Z' | 'X')),
+        Some(("SigPnd" | "ShdPnd", signals)) => {
+            u64::from_str_radix(signals.trim(), 16).is_ok_and(|signals| signals & KILL != 0)
+        }
+        _ => false,
+    })
+}

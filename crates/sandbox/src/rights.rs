@@ -1,0 +1,89 @@
+//! Landlock: the rights that a plan's ground gives, as rules of the running kernel.
+
+use std::io;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
+};
+use model::{Base, Kind, Net, Plan};
+
+use crate::failure::{Failed, Step};
+use crate::got::Enforcement;
+
+/// The version of Landlock that this kernel speaks; zero for none.
+pub fn version() -> i32 {
+    // LANDLOCK_CREATE_RULESET_VERSION
+    crate::sys::landlock_version()
+}
+
+/// Restricts this process and everything it starts.
+///
+/// In namespaces, mounts decide what is there and what can be written; Landlock adds that nothing
+/// is written outside the ground whatever the mounts say, that no mount changes, and that signals
+/// and abstract sockets stay inside. Reading must be allowed at the root: a read that Landlock
+/// refuses never reaches the tripwire, and nobody would be told.
+pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Failed> {
+    let version = version();
+    if version < 1 {
+        return Ok(0);
+    }
+    let abi = ABI::from(version);
+    apply(plan, enforcement, abi).map_err(|error| {
+        Failed::new(Step::Landlock, io::Error::other(error.to_string()))
+    })?;
+    Ok(version)
+}
+
+fn apply(
+    plan: &Plan,
+    enforcement: Enforcement,
+    abi: ABI,
+) -> Result<(), landlock::RulesetError> {
+    let all = AccessFs::from_all(abi);
+    let read = AccessFs::from_read(abi);
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .scope(Scope::from_all(abi))?;
+    if enforcement == Enforcement::Landlock && plan.network == Net::Own {
+        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+    }
+    let mut created = ruleset.create()?.no_new_privs(false);
+    if enforcement == Enforcement::Namespaces || plan.base == Base::Host {
+        created = add(created, std::path::Path::new("/"), read)?;
+    }
+    for piece in &plan.pieces {
+        let access: BitFlags<AccessFs> = match &piece.kind {
+            Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => all,
+            // What is held in place has the rights of what it lies in. A file of a read-only
+            // workspace that may be made later must not be refused here.
+            Kind::Pinned
+            | Kind::Closed
+            | Kind::Outside
+            | Kind::Text(_)
+            | Kind::Processes => continue,
+            Kind::Read if enforcement == Enforcement::Landlock => read,
+            Kind::Read if plan.late.iter().any(|late| late.is_within(&piece.path)) => all,
+            Kind::Read => continue,
+        };
+        created = add(created, piece.path.as_path(), access)?;
+    }
+    if enforcement == Enforcement::Landlock {
+        created = add(created, std::path::Path::new("/proc"), read)?;
+    }
+    created.restrict_self()?;
+    Ok(())
+}
+
+fn add(
+    ruleset: landlock::RulesetCreated,
+    path: &std::path::Path,
+    access: BitFlags<AccessFs>,
+) -> Result<landlock::RulesetCreated, landlock::RulesetError> {
+    // Ground that is not there gives no right.
+    let Ok(place) = PathFd::new(path) else { return Ok(ruleset) };
+    let file = !path.is_dir();
+    let access = if file { access & AccessFs::from_file(ABI::V7) } else { access };
+    ruleset.add_rule(PathBeneath::new(place, access))
+}

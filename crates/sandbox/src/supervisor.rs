@@ -1,0 +1,552 @@
+//! One run, from the outside: starts the child, serves what it asks, ends it.
+//!
+//! A single thread takes every event in turn, so that nothing happens between a violation and the
+//! end of the run that it causes.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use model::Plan;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::failure::{Failed, Step};
+use crate::foreground::Foreground;
+use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
+use crate::group::Group;
+use crate::inside::{Canary, Inside, Omit};
+use crate::late;
+use crate::notify::{self, Judged, Watcher};
+use crate::probe;
+use crate::program;
+use crate::sys::{self, Cloned};
+use crate::talk::{self, Message};
+use crate::terrain::View;
+use crate::tripwire::Tripwire;
+use crate::usage::{Activity, Usage};
+use crate::warden::Warden;
+
+/// What to run, and how.
+pub struct Launch<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The command and its arguments.
+    pub command: &'a [OsString],
+    /// The best to try for.
+    pub asked: Asked,
+    /// The least to accept.
+    pub minimum: Enforcement,
+    /// What must be out of reach.
+    pub canary: &'a Canary,
+    /// Who runs.
+    pub user: (u32, u32),
+    /// A layer to leave out, for tests.
+    pub omit: Omit,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum End {
+    /// The command ended by itself, with what a shell would show.
+    Exited {
+        /// The exit status.
+        code: u8,
+        /// The signal that ended it, if one did.
+        signal: Option<i32>,
+    },
+    /// A violation ended it.
+    Violation,
+    /// A limit ended it.
+    Limit(&'static str),
+    /// The command could not be run.
+    NotRun(Failed),
+    /// The first process inside was killed from outside.
+    Lost,
+}
+
+/// What is known after a run.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// What it used.
+    pub usage: Usage,
+    /// Which limits a control group held, and which each process by itself.
+    pub limited_by: &'static str,
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+pub enum WallError {
+    /// A step of the set-up failed.
+    #[error("{failed}")]
+    Failed {
+        /// Which.
+        failed: Failed,
+        /// What is known about the cause.
+        diagnosis: Vec<Lack>,
+    },
+    /// The machine gives less than is accepted.
+    #[error("this machine gives only `{got}`, and `{minimum}` is the least that is accepted")]
+    TooWeak {
+        /// What it gives.
+        got: Enforcement,
+        /// What is accepted.
+        minimum: Enforcement,
+        /// Why.
+        diagnosis: Vec<Lack>,
+    },
+    /// A forbidden act worked.
+    #[error("the wall does not hold: from inside, {0} worked")]
+    DoesNotHold(String),
+}
+
+impl WallError {
+    /// What is known about the cause.
+    pub fn diagnosis(&self) -> &[Lack] {
+        match self {
+            Self::Failed { diagnosis, .. } | Self::TooWeak { diagnosis, .. } => diagnosis,
+            Self::DoesNotHold(_) => &[],
+        }
+    }
+}
+
+/// How long the set-up may take before it counts as stuck.
+const SETUP_TIME: Duration = Duration::from_secs(60);
+
+/// How long a killed process may take until its death is sealed.
+const DYING_TIME: Duration = Duration::from_secs(10);
+
+/// Runs a command behind the wall, until it has ended and nothing of it is left.
+pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
+    let probed = probe::probe(launch.asked, launch.plan);
+    if probed.enforcement < launch.minimum {
+        let (got, minimum) = (probed.enforcement, launch.minimum);
+        return Err(WallError::TooWeak { got, minimum, diagnosis: probed.lacking });
+    }
+    Supervisor::start(launch, probed)?.watch(warden)
+}
+
+struct Supervisor<'a> {
+    launch: &'a Launch<'a>,
+    got: Got,
+    child: OwnedFd,
+    child_pid: i32,
+    socket: OwnedFd,
+    signals: OwnedFd,
+    device: Option<OwnedFd>,
+    tripwire: Tripwire,
+    listener: Option<OwnedFd>,
+    processes: Option<OwnedFd>,
+    /// A view of the tripwire that nothing lies on.
+    bare: Option<OwnedFd>,
+    /// The command, once it is known.
+    command: Option<(OwnedFd, i32)>,
+    foreground: Foreground,
+    group: Option<Group>,
+    started: Option<Instant>,
+    born: Instant,
+    activity: Activity,
+}
+
+/// What an event means for the run.
+enum Next {
+    GoOn,
+    End(End),
+    Fail(WallError),
+}
+
+impl<'a> Supervisor<'a> {
+    fn start(launch: &'a Launch<'a>, got: Got) -> Result<Self, WallError> {
+        let fail = |step, error: io::Error, lacking: &[Lack]| WallError::Failed {
+            failed: Failed::new(step, error),
+            diagnosis: lacking.to_vec(),
+        };
+        let pair = rustix::net::socketpair(
+            AddressFamily::UNIX,
+            SocketType::SEQPACKET,
+            SocketFlags::CLOEXEC,
+            None,
+        );
+        let (ours, theirs) = pair.map_err(|error| fail(Step::Talk, error.into(), &[]))?;
+        rustix::net::sockopt::set_socket_passcred(&ours, true)
+            .map_err(|error| fail(Step::Talk, error.into(), &[]))?;
+        let signals = sys::signal_descriptor(&FORWARDED)
+            .map_err(|error| fail(Step::Talk, error, &[]))?;
+        let group = Group::make(&launch.plan.limits);
+        sys::ignore_signal(libc::SIGTTOU);
+        if got.enforcement == Enforcement::Landlock {
+            sys::adopt_orphans();
+        }
+        let flags = probe::namespaces(got.enforcement, launch.plan);
+        let cloned = sys::clone_into(flags)
+            .map_err(|error| fail(Step::Namespaces, error, &got.lacking))?;
+        match cloned {
+            Cloned::Child => {
+                drop(ours);
+                drop(signals);
+                if let Some(group) = &group {
+                    group.enter();
+                }
+                Inside {
+                    plan: launch.plan,
+                    command: launch.command,
+                    enforcement: got.enforcement,
+                    attribution: got.attribution,
+                    user: launch.user,
+                    canary: launch.canary,
+                    socket: theirs,
+                    grouped: group.is_some(),
+                    omit: launch.omit,
+                }
+                .run()
+            }
+            Cloned::Parent(child, child_pid) => Ok(Self {
+                launch,
+                got,
+                child,
+                child_pid,
+                socket: ours,
+                signals,
+                device: None,
+                tripwire: Tripwire::new(launch.user.0, launch.user.1),
+                listener: None,
+                processes: None,
+                bare: None,
+                command: None,
+                foreground: Foreground::default(),
+                group,
+                started: None,
+                born: Instant::now(),
+                activity: Activity::default(),
+            }),
+        }
+    }
+
+    /// Takes events until the run has ended, then clears up after it.
+    fn watch(mut self, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
+        let next = loop {
+            match self.turn(warden) {
+                Next::GoOn => {}
+                next => break next,
+            }
+        };
+        self.kill();
+        let usage = self.bury();
+        self.foreground.take_back();
+        let limited_by = self.group.as_ref().map_or("process", Group::describe);
+        drop(self.group.take());
+        match next {
+            Next::End(end) => Ok(Outcome { end, usage, limited_by }),
+            Next::Fail(error) => Err(error),
+            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by }),
+        }
+    }
+
+    /// Waits for events and handles what came.
+    fn turn(&mut self, warden: &mut dyn Warden) -> Next {
+        let Ready { socket, signals, child, device, listener } = match self.wait() {
+            Ok(ready) => ready,
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+        };
+        if device && let next @ (Next::End(_) | Next::Fail(_)) = self.serve_tripwire(warden) {
+            return next;
+        }
+        if listener && let next @ (Next::End(_) | Next::Fail(_)) = self.serve_call(warden) {
+            return next;
+        }
+        if signals {
+            self.forward_signals();
+        }
+        if socket {
+            match self.hear(warden) {
+                Next::GoOn => {}
+                next => return next,
+            }
+        } else if child {
+            // The socket is read to its end first: the child's last word is on it.
+            return match self.started {
+                Some(_) => Next::End(End::Lost),
+                None => {
+                    Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended")))
+                }
+            };
+        }
+        self.over_limit()
+    }
+
+    fn wait(&mut self) -> io::Result<Ready> {
+        let mut descriptors = vec![
+            PollFd::new(&self.socket, PollFlags::IN),
+            PollFd::new(&self.signals, PollFlags::IN),
+            PollFd::new(&self.child, PollFlags::IN),
+        ];
+        let extra = [&self.device, &self.listener];
+        for descriptor in extra.into_iter().flatten() {
+            descriptors.push(PollFd::new(descriptor, PollFlags::IN));
+        }
+        let timeout = self.patience().map(|time| Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        match rustix::event::poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready =
+            descriptors.iter().map(|descriptor| !descriptor.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        let mut next = || ready.next().unwrap_or(false);
+        let (socket, signals, child) = (next(), next(), next());
+        let device = self.device.is_some() && next();
+        let listener = self.listener.is_some() && next();
+        Ok(Ready { socket, signals, child, device, listener })
+    }
+
+    /// How long nothing may happen before we must look again.
+    fn patience(&self) -> Option<Duration> {
+        let limits = &self.launch.plan.limits;
+        let Some(started) = self.started else {
+            return Some(SETUP_TIME.saturating_sub(self.born.elapsed()));
+        };
+        let wall = limits
+            .wall_seconds
+            .map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()));
+        let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
+        [wall, idle].into_iter().flatten().min()
+    }
+
+    fn over_limit(&mut self) -> Next {
+        let limits = &self.launch.plan.limits;
+        let Some(started) = self.started else {
+            if self.born.elapsed() > SETUP_TIME {
+                let stuck = io::Error::new(io::ErrorKind::TimedOut, "it took too long");
+                return Next::Fail(self.failed(Step::Talk, stuck));
+            }
+            return Next::GoOn;
+        };
+        if limits.wall_seconds.is_some_and(|most| started.elapsed().as_secs() >= most) {
+            return Next::End(End::Limit("wall_seconds"));
+        }
+        if let Some(most) = limits.idle_seconds
+            && self.activity.idle_for(self.child_pid) >= Duration::from_secs(most)
+        {
+            return Next::End(End::Limit("idle_seconds"));
+        }
+        Next::GoOn
+    }
+
+    fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(device) = &self.device else { return Next::GoOn };
+        let mut request = vec![0; Tripwire::REQUEST_SIZE];
+        let length = match rustix::io::read(device, &mut request[..]) {
+            Ok(length) => length,
+            Err(rustix::io::Errno::NODEV) => {
+                self.device = None;
+                return Next::GoOn;
+            }
+            // A request that was taken back, or nothing there after all.
+            Err(_) => return Next::GoOn,
+        };
+        let mut view = View {
+            plan: self.launch.plan,
+            warden,
+            processes: self.processes.as_ref(),
+            rehearsal: self.started.is_none(),
+            stop: false,
+        };
+        let request = request.get(..length).unwrap_or_default();
+        let reply = self.tripwire.serve(request, &mut view);
+        if view.stop {
+            self.kill();
+            return Next::End(End::Violation);
+        }
+        if self.started.is_some() {
+            self.activity.happened();
+        }
+        if let Ok(Some(reply)) = reply {
+            // The asker may be gone, which is no matter.
+            let _ = rustix::io::write(device, reply);
+        }
+        Next::GoOn
+    }
+
+    fn serve_call(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(listener) = &self.listener else { return Next::GoOn };
+        let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
+            return Next::GoOn;
+        };
+        let mut watcher = Watcher {
+            plan: self.launch.plan,
+            warden,
+            rehearsal: self.started.is_none(),
+            reads: self.got.attribution == Attribution::Notify,
+        };
+        if self.started.is_some() {
+            self.activity.happened();
+        }
+        match watcher.judge(listener.as_fd(), &notification) {
+            Judged::Reply(reply) => notify::answer(listener, &notification, reply),
+            Judged::Stop => {
+                self.kill();
+                return Next::End(End::Violation);
+            }
+            Judged::Make(path, operation) => {
+                let reply = late::make(&path, operation, self.child.as_fd());
+                notify::answer(listener, &notification, reply);
+            }
+        }
+        Next::GoOn
+    }
+
+    fn hear(&mut self, warden: &mut dyn Warden) -> Next {
+        let (message, mut descriptors, sender) = match talk::hear(&self.socket) {
+            Ok(Some(heard)) => heard,
+            Ok(None) if self.started.is_some() => return Next::End(End::Lost),
+            Ok(None) => {
+                return Next::Fail(self.failed(Step::Talk, io::Error::other("the child is gone")));
+            }
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+        };
+        match message {
+            Message::Device => self.device = descriptors.pop(),
+            Message::Views => {
+                self.processes = descriptors.pop();
+                self.bare = descriptors.pop();
+            }
+            Message::Listener => self.listener = descriptors.pop(),
+            Message::NoListener => self.without_listener(),
+            Message::Ready { test, missing, landlock } => {
+                self.got.landlock = landlock;
+                if !test.holds() && self.launch.omit != Omit::SelfTest {
+                    let what = test.succeeded().next().unwrap_or("trying").to_owned();
+                    return Next::Fail(WallError::DoesNotHold(what));
+                }
+                return self.begin(warden, sender, &test, &missing);
+            }
+            Message::Failed(failed) if failed.step == Step::Execute => {
+                return Next::End(End::NotRun(failed));
+            }
+            Message::Failed(failed) => {
+                let diagnosis = probe::diagnose(&failed, &self.got);
+                return Next::Fail(WallError::Failed { failed, diagnosis });
+            }
+            Message::Stopped(signal) => self.suspend(signal),
+            Message::Exited(status) => {
+                let (code, signal) = (sys::exit_code(status), sys::end_signal(status));
+                return Next::End(End::Exited { code, signal });
+            }
+        }
+        Next::GoOn
+    }
+
+    fn without_listener(&mut self) {
+        if self.got.attribution == Attribution::Notify {
+            self.got.attribution = Attribution::Inferred;
+        }
+        self.got.lacking.push(probe::listener_taken());
+    }
+
+    /// Everything stands. The command may run.
+    fn begin(
+        &mut self,
+        warden: &mut dyn Warden,
+        sender: Option<i32>,
+        test: &crate::SelfTest,
+        missing: &[String],
+    ) -> Next {
+        let command = sender.and_then(Pid::from_raw).and_then(|pid| {
+            let descriptor = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            Some((descriptor, pid.as_raw_nonzero().get()))
+        });
+        if let Some((_, pid)) = &command {
+            self.foreground.give_to(*pid);
+        }
+        self.command = command;
+        warden.started(&self.got, test, missing);
+        self.started = Some(Instant::now());
+        self.activity.happened();
+        match talk::give_leave(&self.socket) {
+            Ok(()) => Next::GoOn,
+            Err(error) => Next::Fail(self.failed(Step::Talk, error)),
+        }
+    }
+
+    fn forward_signals(&mut self) {
+        while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
+            let Some((command, _)) = &self.command else {
+                // Nothing runs yet that could take it.
+                if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal) {
+                    self.kill();
+                }
+                continue;
+            };
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = rustix::process::pidfd_send_signal(command, signal);
+            }
+        }
+    }
+
+    /// The command was stopped: so is everything that waits for it, until it is told to go on.
+    fn suspend(&mut self, _signal: i32) {
+        let Some((_, pid)) = &self.command else { return };
+        if self.foreground.suspend(*pid) {
+            self.activity.happened();
+        }
+    }
+
+    fn kill(&self) {
+        let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
+        if self.got.enforcement == Enforcement::Landlock {
+            sys::kill_descendants();
+        }
+    }
+
+    /// Waits until the child, and with it everything inside, is gone.
+    fn bury(&mut self) -> Usage {
+        self.await_death();
+        // A call that waits for an answer ends only when nobody is left to give one.
+        self.device = None;
+        self.listener = None;
+        let usage = Usage::of_child(self.child_pid);
+        if self.got.enforcement == Enforcement::Landlock {
+            sys::kill_descendants();
+        }
+        usage
+    }
+
+    /// Waits until nobody inside can go on. The end of the first process kills all others, but it
+    /// takes a moment to get round; a call that fails before that would return to its program.
+    fn await_death(&self) {
+        let Some(processes) = &self.processes else { return };
+        let since = Instant::now();
+        while since.elapsed() < DYING_TIME && !program::all_dying(processes.as_fd()) {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn failed(&self, step: Step, error: io::Error) -> WallError {
+        WallError::Failed { failed: Failed::new(step, error), diagnosis: self.got.lacking.clone() }
+    }
+}
+
+struct Ready {
+    socket: bool,
+    signals: bool,
+    child: bool,
+    device: bool,
+    listener: bool,
+}
+
+/// Signals that are meant for the command.
+const FORWARDED: [i32; 6] = [
+    libc::SIGHUP,
+    libc::SIGINT,
+    libc::SIGQUIT,
+    libc::SIGTERM,
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+];
+

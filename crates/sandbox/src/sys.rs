@@ -1,0 +1,527 @@
+//! System calls that no crate wraps. The only unsafe code outside tests, one function per call.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+
+use libc::{c_int, c_long, c_ulong};
+
+/// A child that was cloned.
+pub(crate) enum Cloned {
+    /// This is the child.
+    Child,
+    /// This is the parent, with the child's descriptor and number.
+    Parent(OwnedFd, i32),
+}
+
+/// Clones this process into new namespaces, with a descriptor for the child.
+///
+/// The caller must have one thread only: the child goes on with a copy of its memory, and a lock
+/// that another thread held would stay locked there.
+pub(crate) fn clone_into(flags: u64) -> io::Result<Cloned> {
+    let mut pidfd: RawFd = -1;
+    // SAFETY: an all-zero `clone_args` is valid; the kernel reads it as "no flags, no pointers".
+    let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
+    args.flags = flags | c_ulong_to_u64(libc::CLONE_PIDFD as c_ulong);
+    args.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
+    args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    // SAFETY: `args` and `pidfd` outlive the call; without CLONE_VM the child gets its own copy of
+    // this single-threaded process and returns here on its own stack.
+    let pid = unsafe {
+        libc::syscall(
+            libc::SYS_clone3,
+            std::ptr::from_mut(&mut args),
+            size_of::<libc::clone_args>(),
+        )
+    };
+    match pid {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(Cloned::Child),
+        // SAFETY: the kernel has stored a fresh descriptor that nothing else owns.
+        pid => Ok(Cloned::Parent(unsafe { OwnedFd::from_raw_fd(pidfd) }, pid as i32)),
+    }
+}
+
+fn c_ulong_to_u64(value: c_ulong) -> u64 {
+    value
+}
+
+/// Forks. The same care as for [`clone_into`] is needed in the child.
+pub(crate) fn fork() -> io::Result<Option<i32>> {
+    // SAFETY: the child of a single-threaded process may go on as its parent would; the callers
+    // that may have threads do nothing in the child but system calls on what was prepared.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}
+
+/// Ends this process at once, without running anything on the way out.
+pub(crate) fn exit_now(code: i32) -> ! {
+    // SAFETY: never returns and touches no memory.
+    unsafe { libc::_exit(code) }
+}
+
+/// Attributes of a mount.
+pub(crate) const MOUNT_RDONLY: u64 = 0x1;
+pub(crate) const MOUNT_NOSUID: u64 = 0x2;
+pub(crate) const MOUNT_NODEV: u64 = 0x4;
+
+#[repr(C)]
+struct MountAttr {
+    set: u64,
+    clear: u64,
+    propagation: u64,
+    userns: u64,
+}
+
+/// Sets attributes on a mount and everything mounted in it.
+pub(crate) fn set_mount(tree: BorrowedFd<'_>, set: u64, clear: u64) -> io::Result<()> {
+    let attr = MountAttr { set, clear, propagation: 0, userns: 0 };
+    // SAFETY: the path is an empty C string, `attr` lives through the call and its size is given.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_mount_setattr,
+            tree.as_raw_fd(),
+            c"".as_ptr(),
+            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            std::ptr::from_ref(&attr),
+            size_of::<MountAttr>(),
+        )
+    };
+    check(done)
+}
+
+/// Marks every descriptor from `first` on to be closed when a program is run.
+pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
+    const CLOSE_RANGE_CLOEXEC: u32 = 4;
+    // SAFETY: changes flags of descriptors only; it closes nothing that is in use.
+    let done =
+        unsafe { libc::syscall(libc::SYS_close_range, first, u32::MAX, CLOSE_RANGE_CLOEXEC) };
+    check(done)
+}
+
+/// Installs a seccomp program. With `listen`, the descriptor on which its notifications arrive.
+pub(crate) fn install_filter(
+    program: &[libc::sock_filter],
+    listen: bool,
+) -> io::Result<Option<OwnedFd>> {
+    const WAIT_KILLABLE: c_ulong = 1 << 5;
+    let len =
+        u16::try_from(program.len()).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let program = libc::sock_fprog { len, filter: program.as_ptr().cast_mut() };
+    let install = |flags: c_ulong| {
+        // SAFETY: `program` points to `len` instructions that live through the call; the kernel
+        // only reads them.
+        unsafe {
+            libc::syscall(
+                libc::SYS_seccomp,
+                libc::SECCOMP_SET_MODE_FILTER,
+                flags,
+                std::ptr::from_ref(&program),
+            )
+        }
+    };
+    if !listen {
+        return check(install(0)).map(|()| None);
+    }
+    let mut fd = install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER | WAIT_KILLABLE);
+    if fd == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL) {
+        // Kernels before 5.19 do not know the flag.
+        fd = install(libc::SECCOMP_FILTER_FLAG_NEW_LISTENER);
+    }
+    check(fd)?;
+    // SAFETY: the kernel returned a fresh descriptor that nothing else owns.
+    Ok(Some(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }))
+}
+
+/// A call that waits for an answer.
+pub(crate) type Notification = libc::seccomp_notif;
+
+/// Takes the next notification.
+pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> io::Result<Notification> {
+    // SAFETY: an all-zero notification is valid and is what the kernel demands.
+    let mut notification: Notification = unsafe { std::mem::zeroed() };
+    // SAFETY: the buffer has the size that the request's number encodes and lives through the call.
+    let done = unsafe {
+        libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_RECV, &raw mut notification)
+    };
+    check(c_long::from(done)).map(|()| notification)
+}
+
+/// What a waiting call gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reply {
+    /// The kernel decides, as if nobody had been asked.
+    Continue,
+    /// An error.
+    Errno(i32),
+    /// Success, without the call.
+    Done,
+}
+
+/// Answers a notification.
+pub(crate) fn answer_notification(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    reply: Reply,
+) -> io::Result<()> {
+    let mut response = libc::seccomp_notif_resp { id, val: 0, error: 0, flags: 0 };
+    match reply {
+        Reply::Continue => response.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
+        Reply::Errno(errno) => response.error = -errno,
+        Reply::Done => {}
+    }
+    // SAFETY: as above; the kernel only reads the response.
+    let done =
+        unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_SEND, &raw mut response) };
+    check(c_long::from(done))
+}
+
+/// Whether a notification still has somebody waiting: its process cannot have been replaced.
+pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
+    // SAFETY: the kernel reads eight bytes from `id`.
+    unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }
+}
+
+const fn iowr(number: u64, size: usize) -> c_ulong {
+    (3 << 30) | ((size as c_ulong) << 16) | ((b'!' as c_ulong) << 8) | number
+}
+const SECCOMP_IOCTL_NOTIF_RECV: c_ulong = iowr(0, size_of::<libc::seccomp_notif>());
+const SECCOMP_IOCTL_NOTIF_SEND: c_ulong = iowr(1, size_of::<libc::seccomp_notif_resp>());
+const SECCOMP_IOCTL_NOTIF_ID_VALID: c_ulong =
+    (1 << 30) | ((size_of::<u64>() as c_ulong) << 16) | ((b'!' as c_ulong) << 8) | 2;
+
+/// Brings the loopback interface of this network namespace up.
+pub(crate) fn loopback_up() -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    // SAFETY: an all-zero request is valid.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *to = (*from).cast_signed();
+    }
+    request.ifr_ifru.ifru_flags = (libc::IFF_UP | libc::IFF_RUNNING) as i16;
+    // SAFETY: the request lives through the call and is of the kind that the number asks for.
+    let done = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
+    check(c_long::from(done))
+}
+
+/// Overwrites the environment this process was started with: `/proc/PID/environ` shows that memory
+/// for as long as the process lives.
+pub(crate) fn wipe_environment() {
+    unsafe extern "C" {
+        static environ: *const *mut libc::c_char;
+    }
+    // SAFETY: called in a process with one thread that reads its environment no more; `environ`
+    // is a NULL-terminated array of C strings, each of which is writable and its own.
+    unsafe {
+        let mut entry = environ;
+        while !entry.is_null() && !(*entry).is_null() {
+            let length = libc::strlen(*entry);
+            std::ptr::write_bytes(*entry, 0, length);
+            entry = entry.add(1);
+        }
+    }
+}
+
+/// Blocks all signals of this thread and returns a descriptor on which the given ones arrive.
+pub(crate) fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
+    // SAFETY: the set is initialised before use; the calls only read and write it.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        for signal in signals {
+            libc::sigaddset(&raw mut set, *signal);
+        }
+        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) == -1 {
+            return Err(io::Error::last_os_error());
+        }
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+/// The next signal that arrived.
+pub(crate) fn next_signal(fd: BorrowedFd<'_>) -> Option<(c_int, i32)> {
+    let mut bytes = [0u8; size_of::<libc::signalfd_siginfo>()];
+    let read = rustix::io::read(fd, &mut bytes).ok()?;
+    if read < bytes.len() {
+        return None;
+    }
+    // SAFETY: the kernel has filled the whole structure, which has no invalid values.
+    let info: libc::signalfd_siginfo = unsafe { std::ptr::read_unaligned(bytes.as_ptr().cast()) };
+    Some((info.ssi_signo.cast_signed(), info.ssi_pid.cast_signed()))
+}
+
+/// Gives signals back their usual meaning, for a program about to run.
+pub(crate) fn reset_signals() {
+    // SAFETY: sets dispositions and the mask of a process with one thread; no handler of ours is
+    // left to be called.
+    unsafe {
+        for signal in 1..32 {
+            if signal != libc::SIGKILL && signal != libc::SIGSTOP {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+        }
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigprocmask(libc::SIG_SETMASK, &raw const set, std::ptr::null_mut());
+    }
+}
+
+/// Ignores a signal.
+pub(crate) fn ignore_signal(signal: c_int) {
+    // SAFETY: sets a disposition; no handler is involved.
+    unsafe {
+        libc::signal(signal, libc::SIG_IGN);
+    }
+}
+
+/// Takes a resource limit down to `value`, for this process and its children.
+pub(crate) fn limit(resource: Resource, value: u64) -> io::Result<()> {
+    let limit = libc::rlimit { rlim_cur: value, rlim_max: value };
+    // SAFETY: the limit lives through the call, which only reads it.
+    check(c_long::from(unsafe { libc::setrlimit(resource as _, &raw const limit) }))
+}
+
+/// What can be limited.
+#[derive(Debug, Clone, Copy)]
+#[repr(u32)]
+pub(crate) enum Resource {
+    Core = libc::RLIMIT_CORE as u32,
+    Data = libc::RLIMIT_DATA as u32,
+    Descriptors = libc::RLIMIT_NOFILE as u32,
+    FileSize = libc::RLIMIT_FSIZE as u32,
+    Processes = libc::RLIMIT_NPROC as u32,
+}
+
+/// Replaces this process by a program.
+pub(crate) fn execute(
+    program: &CStr,
+    arguments: &[*const libc::c_char],
+    environment: &[*const libc::c_char],
+) -> io::Error {
+    // SAFETY: both arrays end with NULL and point to C strings that live through the call.
+    unsafe { libc::execve(program.as_ptr(), arguments.as_ptr(), environment.as_ptr()) };
+    io::Error::last_os_error()
+}
+
+fn check(done: c_long) -> io::Result<()> {
+    if done == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Reads memory of another process.
+pub(crate) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
+    let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
+    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+    // SAFETY: `local` describes the buffer exactly; the remote address is only read, by the
+    // kernel, in the other process.
+    let read = unsafe {
+        libc::process_vm_readv(pid.cast_signed(), &raw const local, 1, &raw const remote, 1, 0)
+    };
+    if read == -1 { Err(io::Error::last_os_error()) } else { Ok(read.unsigned_abs()) }
+}
+
+/// Makes a child die when the thread that started it does.
+pub(crate) fn die_with_parent() -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+    Ok(())
+}
+
+/// Sends one message with descriptors.
+pub(crate) fn send(
+    socket: impl AsFd,
+    bytes: &[u8],
+    descriptors: &[BorrowedFd<'_>],
+) -> io::Result<()> {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    }
+    rustix::net::sendmsg(socket, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// A message, its descriptors, and the number of its sender where the socket asks for that.
+pub(crate) type Received = (Vec<u8>, Vec<OwnedFd>, Option<i32>);
+
+/// Receives one message. No bytes: the other side is gone.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Received> {
+    use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
+    let mut bytes = vec![0; 8192];
+    let mut space = [std::mem::MaybeUninit::uninit();
+        rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let message = rustix::net::recvmsg(
+        socket,
+        &mut [io::IoSliceMut::new(&mut bytes)],
+        &mut control,
+        RecvFlags::CMSG_CLOEXEC,
+    )?;
+    let mut descriptors = Vec::new();
+    let mut sender = None;
+    for message in control.drain() {
+        match message {
+            RecvAncillaryMessage::ScmRights(received) => descriptors.extend(received),
+            RecvAncillaryMessage::ScmCredentials(who) => {
+                sender = Some(who.pid.as_raw_nonzero().get());
+            }
+            _ => {}
+        }
+    }
+    bytes.truncate(message.bytes);
+    Ok((bytes, descriptors, sender))
+}
+
+/// The version of Landlock that this kernel speaks; zero for none.
+pub(crate) fn landlock_version() -> i32 {
+    const VERSION: u32 = 1;
+    // SAFETY: with this flag the kernel takes no attributes and only returns a number.
+    let version = unsafe {
+        libc::syscall(libc::SYS_landlock_create_ruleset, std::ptr::null::<u8>(), 0usize, VERSION)
+    };
+    i32::try_from(version).unwrap_or(0).max(0)
+}
+
+/// Waits for any child to end or stop.
+pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
+    let mut status = 0;
+    // SAFETY: the status lives through the call.
+    match unsafe { libc::waitpid(-1, &raw mut status, libc::WUNTRACED) } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok((pid, status)),
+    }
+}
+
+/// Whether a status of `wait` says that the process was stopped.
+pub(crate) fn is_stopped(status: i32) -> bool {
+    libc::WIFSTOPPED(status)
+}
+
+/// The signal that stopped it.
+pub(crate) fn stop_signal(status: i32) -> i32 {
+    libc::WSTOPSIG(status)
+}
+
+/// What a shell would show of a status of `wait`.
+pub(crate) fn exit_code(status: i32) -> u8 {
+    let code = if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status)
+    } else {
+        128 + libc::WTERMSIG(status)
+    };
+    u8::try_from(code & 0xff).unwrap_or(1)
+}
+
+/// The signal that ended a process, by a status of `wait`.
+pub(crate) fn end_signal(status: i32) -> Option<i32> {
+    libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status))
+}
+
+/// Takes a resource limit down to `value`, unless it is lower already.
+pub(crate) fn lower_limit(resource: Resource, value: u64) -> io::Result<()> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit lives through the call, which fills it.
+    check(c_long::from(unsafe { libc::getrlimit(resource as _, &raw mut now) }))?;
+    let hard = now.rlim_max.min(value);
+    let limit = libc::rlimit { rlim_cur: now.rlim_cur.min(hard), rlim_max: hard };
+    // SAFETY: the limit lives through the call, which only reads it.
+    check(c_long::from(unsafe { libc::setrlimit(resource as _, &raw const limit) }))
+}
+
+/// Takes every capability out of the bounding set.
+pub(crate) fn drop_bounding_set() {
+    for capability in 0..64 {
+        // SAFETY: takes numbers only. It fails past the last capability, and where nothing can be
+        // dropped because nothing is held.
+        unsafe {
+            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        }
+    }
+}
+
+/// Waits for one child and gives its exit status.
+pub(crate) fn wait_for(pid: i32) -> io::Result<i32> {
+    let mut status = 0;
+    loop {
+        // SAFETY: the status lives through the call.
+        if unsafe { libc::waitpid(pid, &raw mut status, 0) } != -1 {
+            return Ok(if libc::WIFEXITED(status) { libc::WEXITSTATUS(status) } else { libc::EIO });
+        }
+        let error = io::Error::last_os_error();
+        if error.kind() != io::ErrorKind::Interrupted {
+            return Err(error);
+        }
+    }
+}
+
+/// Waits for one child and takes what it and its children used.
+pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::usage::Usage> {
+    let mut status = 0;
+    // SAFETY: an all-zero usage is valid.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    loop {
+        // SAFETY: status and usage live through the call, which fills them.
+        if unsafe { libc::wait4(pid, &raw mut status, 0, &raw mut usage) } != -1 {
+            break;
+        }
+        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+            return None;
+        }
+    }
+    let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
+    Some(crate::usage::Usage {
+        user_seconds: seconds(usage.ru_utime),
+        system_seconds: seconds(usage.ru_stime),
+        peak_memory: usage.ru_maxrss.unsigned_abs() * 1024,
+    })
+}
+
+/// Kills everything below this process, also what has left its parent: for walls without a
+/// process namespace, whose end would do that.
+pub(crate) fn kill_descendants() {
+    for _ in 0..100 {
+        let mut todo = crate::usage::children(std::process::id().cast_signed());
+        if todo.is_empty() {
+            return;
+        }
+        while let Some(pid) = todo.pop() {
+            todo.extend(crate::usage::children(pid));
+            // SAFETY: takes numbers only; the process is a descendant of this one.
+            unsafe {
+                libc::kill(pid, libc::SIGKILL);
+                libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG);
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Makes this process the parent of every orphan below it.
+pub(crate) fn adopt_orphans() {
+    // SAFETY: takes numbers only.
+    unsafe {
+        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    }
+}
+
+/// Does something with a descriptor that this process was started with, named by its number.
+pub fn borrow_descriptor<T>(
+    number: RawFd,
+    act: impl FnOnce(BorrowedFd<'_>) -> io::Result<T>,
+) -> io::Result<T> {
+    if number < 0 {
+        return Err(io::Error::from_raw_os_error(libc::EBADF));
+    }
+    // SAFETY: the descriptor is borrowed for the length of the call; if the number is not open,
+    // every use of it fails with EBADF.
+    act(unsafe { BorrowedFd::borrow_raw(number) })
+}

@@ -1,0 +1,111 @@
+//! What the tripwire shows: the ways to granted ground, and what lies outside it on the host.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Kind, Plan};
+
+use crate::program::Program;
+use crate::tripwire::{Answer, Seen, Terrain};
+use crate::warden::{Ruling, Warden};
+use crate::{Attempt, Operation};
+
+/// The tripwire's view, for the length of one request.
+pub(crate) struct View<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) warden: &'a mut dyn Warden,
+    /// The run's own processes, by which a request's number is to be read.
+    pub(crate) processes: Option<&'a OwnedFd>,
+    /// Set while our own child tries the wall: what it does is no violation.
+    pub(crate) rehearsal: bool,
+    /// Whether the run must end.
+    pub(crate) stop: bool,
+}
+
+impl View<'_> {
+    fn program(&self, pid: u32) -> Program {
+        match self.processes {
+            Some(view) => Program::look_up(view.as_fd(), pid),
+            None => Program { pid, ..Program::default() },
+        }
+    }
+}
+
+impl Terrain for View<'_> {
+    fn look(&mut self, path: &Path, pid: u32) -> Seen {
+        let Ok(path) = AbsPath::lexical(path) else { return Seen::Absent(libc::ENOENT) };
+        if let Some(piece) = self.plan.pieces.iter().find(|piece| piece.path == path) {
+            return match (&piece.kind, piece.directory) {
+                (Kind::Closed, true) => Seen::Directory,
+                (Kind::Closed, false) => Seen::File,
+                (_, true) => Seen::Way,
+                (_, false) => Seen::Ground,
+            };
+        }
+        if self.plan.links.iter().any(|link| link.path == path) {
+            return Seen::Link;
+        }
+        if self.plan.is_way(&path) {
+            return Seen::Way;
+        }
+        let metadata = match std::fs::symlink_metadata(path.as_path()) {
+            Ok(metadata) => metadata,
+            Err(error) => return Seen::Absent(error.raw_os_error().unwrap_or(libc::ENOENT)),
+        };
+        if self.rehearsal {
+            return Seen::File;
+        }
+        if self.warden.is_habit(&path, Operation::Look) {
+            let attempt =
+                Attempt { operation: Operation::Look, path: path.as_path().to_path_buf(), pid };
+            let program = self.program(pid);
+            self.warden.probed(&attempt, &program);
+            return Seen::Absent(libc::ENOENT);
+        }
+        if metadata.is_dir() { Seen::Directory } else { Seen::File }
+    }
+
+    fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)> {
+        let mut names = BTreeMap::new();
+        let pieces = self.plan.pieces.iter().map(|piece| &piece.path);
+        for below in pieces.chain(self.plan.links.iter().map(|link| &link.path)) {
+            let Ok(rest) = below.as_path().strip_prefix(path) else { continue };
+            if let Some(first) = rest.components().next() {
+                names.insert(first.as_os_str().to_owned(), path.join(first));
+            }
+        }
+        names
+            .into_iter()
+            .map(|(name, path)| {
+                let seen = self.look(&path, 0);
+                (name, seen)
+            })
+            .collect()
+    }
+
+    fn target(&mut self, path: &Path) -> Option<PathBuf> {
+        let link = self.plan.links.iter().find(|link| link.path.as_path() == path)?;
+        Some(link.target.clone())
+    }
+
+    fn attempt(&mut self, attempt: Attempt) -> Answer {
+        if self.rehearsal {
+            return Answer::Errno(libc::EACCES);
+        }
+        let program = self.program(attempt.pid);
+        let path = AbsPath::lexical(&attempt.path);
+        if path.is_ok_and(|path| self.warden.is_habit(&path, attempt.operation)) {
+            self.warden.probed(&attempt, &program);
+            return Answer::Errno(libc::EACCES);
+        }
+        match self.warden.refused(&attempt, &program) {
+            Ruling::Refuse(errno) => Answer::Errno(errno),
+            Ruling::Stop => {
+                self.stop = true;
+                Answer::Silence
+            }
+        }
+    }
+}

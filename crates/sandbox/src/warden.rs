@@ -1,0 +1,43 @@
+//! [`Warden`]: whoever knows the policy. The supervisor asks, and does what it is told.
+
+use std::path::Path;
+
+use model::AbsPath;
+
+use crate::got::{Got, SelfTest};
+use crate::program::Program;
+use crate::{Attempt, Operation};
+
+/// Answers the supervisor's questions while a run goes on.
+pub trait Warden {
+    /// Where a path leads on the host, with links followed. `None` if that cannot be told.
+    fn resolve(&mut self, path: &Path) -> Option<AbsPath>;
+
+    /// Whether trying this is habit: refused and noted, never a reason to stop.
+    fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool;
+
+    /// Whether this must be refused although it is done to ground that can be written: a name that
+    /// must not come into being, or go.
+    fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
+
+    /// Something was refused that counts.
+    fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling;
+
+    /// Something was refused that does not count.
+    fn probed(&mut self, attempt: &Attempt, program: &Program);
+
+    /// A connection outside the run's own network was tried.
+    fn connected(&mut self, target: std::net::SocketAddr, program: &Program) -> Ruling;
+
+    /// The wall stands and was tried from inside; the command is about to run.
+    fn started(&mut self, got: &Got, test: &SelfTest, missing: &[String]);
+}
+
+/// What becomes of the run after a refusal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// It goes on; the call fails with this error.
+    Refuse(i32),
+    /// It ends before the call returns.
+    Stop,
+}
