@@ -1,0 +1,12 @@
+//! The wall, tried from inside by real programs, as root and as an ordinary user.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "in a test, a failed step should stop the test"
+)]
+
+mod cycle;
+mod yard;
