@@ -156,6 +156,17 @@ impl Plan {
             || covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
+    /// Whether the host's file at a path can be seen.
+    pub fn shows(&self, path: &AbsPath) -> bool {
+        match self.piece(path) {
+            Some(piece) => matches!(
+                piece.kind,
+                Kind::Read | Kind::Write | Kind::Pinned | Kind::Overlay | Kind::Device
+            ),
+            None => self.base == Base::Host,
+        }
+    }
+
     /// Whether a directory lies on the way to some piece or link.
     pub fn is_way(&self, path: &AbsPath) -> bool {
         let leads = |to: &AbsPath| to != path && to.is_within(path);

@@ -34,8 +34,7 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// The number from which x86-64 calls are x32 calls.
-#[cfg(target_arch = "x86_64")]
+/// From here on x86-64 has the x32 calls. Other architectures have none so high.
 const X32: u32 = 0x4000_0000;
 
 const ALLOW: Tree = Tree::Answer(libc::SECCOMP_RET_ALLOW);
@@ -49,7 +48,6 @@ fn program(rules: Vec<(c_long, Tree)>) -> Program {
         .into_iter()
         .rev()
         .fold(ALLOW, |rest, (call, tree)| Word::CALL.is(number(call)).choose(tree, rest));
-    #[cfg(target_arch = "x86_64")]
     let calls = Word::CALL.at_least(X32).choose(
         // A tracer makes the kernel skip a call by setting its number to -1.
         Word::CALL.is(u32::MAX).choose(ALLOW, answer(libc::ENOSYS)),

@@ -32,14 +32,24 @@ impl Group {
             settings.push(Setting { controller: "memory", unified, legacy, value: memory.0 });
             if let Some(processes) = bounds.processes {
                 let value = u64::from(processes);
-                settings.push(Setting { controller: "pids", unified: "pids.max", legacy: "pids.max", value });
+                settings.push(Setting {
+                    controller: "pids",
+                    unified: "pids.max",
+                    legacy: "pids.max",
+                    value,
+                });
             }
         } else if rustix::process::geteuid().is_root()
             && let Some(processes) = bounds.processes
         {
             // The kernel does not count root's processes against its limit.
             let value = u64::from(processes);
-            settings.push(Setting { controller: "pids", unified: "pids.max", legacy: "pids.max", value });
+            settings.push(Setting {
+                controller: "pids",
+                unified: "pids.max",
+                legacy: "pids.max",
+                value,
+            });
         }
         if settings.is_empty() {
             return None;
@@ -49,13 +59,14 @@ impl Group {
 
     /// One tree for all controllers.
     fn unified(settings: &[Setting]) -> Option<Self> {
-        let own = own_group("")?;
-        let dir = Path::new("/sys/fs/cgroup").join(own.trim_start_matches('/')).join(name());
+        let root = Path::new("/sys/fs/cgroup");
+        if !is_control_group(root) {
+            return None;
+        }
+        let dir = root.join(own_group("")?.trim_start_matches('/')).join(name());
         fs::create_dir(&dir).ok()?;
         let group = Self { dirs: vec![dir.clone()], describe: "cgroup" };
-        let all = settings.iter().all(|setting| {
-            fs::write(dir.join(setting.unified), setting.value.to_string()).is_ok()
-        });
+        let all = settings.iter().all(|setting| set(&dir, setting.unified, setting.value));
         // What was made goes again with `group`.
         all.then_some(group)
     }
@@ -66,10 +77,15 @@ impl Group {
         for setting in settings {
             let own = own_group(setting.controller)?;
             let root = Path::new("/sys/fs/cgroup").join(setting.controller);
+            if !is_control_group(&root) {
+                return None;
+            }
             let dir = root.join(own.trim_start_matches('/')).join(name());
             fs::create_dir(&dir).ok()?;
             group.dirs.push(dir.clone());
-            fs::write(dir.join(setting.legacy), setting.value.to_string()).ok()?;
+            if !set(&dir, setting.legacy, setting.value) {
+                return None;
+            }
         }
         Some(group)
     }
@@ -101,6 +117,17 @@ impl Drop for Group {
             }
         }
     }
+}
+
+/// Sets a value in a file that is there already.
+fn set(dir: &Path, file: &str, value: u64) -> bool {
+    let file = fs::OpenOptions::new().write(true).open(dir.join(file));
+    file.and_then(|mut file| io::Write::write_all(&mut file, value.to_string().as_bytes())).is_ok()
+}
+
+/// Whether a directory is a control group, and not just where they are mounted.
+fn is_control_group(dir: &Path) -> bool {
+    dir.join("cgroup.procs").exists()
 }
 
 fn name() -> String {

@@ -16,9 +16,9 @@ use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::mounts::{Floor, Mounts};
+use crate::rights;
 use crate::sys::{self, Resource};
 use crate::talk::{Message, hear_leave, tell};
-use crate::rights;
 
 /// What the child is to do.
 pub(crate) struct Inside<'a> {
@@ -93,8 +93,9 @@ impl Inside<'_> {
     fn mount(&self) -> Result<Vec<String>, Failed> {
         let floor = if self.attribution == Attribution::Tripwire {
             // The device must be opened in the user namespace that mounts it.
-            let device = rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
+            let device =
+                rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
+                    .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
             self.tell(&Message::Device, &[device.as_fd()])?;
             Floor::Tripwire(device)
         } else {
@@ -107,9 +108,8 @@ impl Inside<'_> {
         let bare = mounts.bare_root().map_err(|error| Failed::new(Step::Root, error))?;
         mounts.lay()?;
         let missing = mounts.enter()?;
-        let processes =
-            rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-                .map_err(|error| Failed::new(Step::Processes, error.into()))?;
+        let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| Failed::new(Step::Processes, error.into()))?;
         self.tell(&Message::Views, &[bare.as_fd(), processes.as_fd()])?;
         Ok(missing)
     }
@@ -297,11 +297,8 @@ fn drop_capabilities() -> Result<(), Failed> {
 fn execute(plan: &Plan, command: &[OsString], omit: Omit) -> Failed {
     let text = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
     let arguments: Vec<_> = command.iter().map(|word| text(word)).collect();
-    let inherited: Vec<_> = if omit == Omit::Environment {
-        std::env::vars_os().collect()
-    } else {
-        Vec::new()
-    };
+    let inherited: Vec<_> =
+        if omit == Omit::Environment { std::env::vars_os().collect() } else { Vec::new() };
     let variables = plan.environment.iter().chain(&inherited);
     let environment: Vec<_> = variables
         .map(|(name, value)| {

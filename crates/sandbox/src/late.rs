@@ -54,10 +54,8 @@ pub(crate) fn in_namespaces(
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
     let Some(helper) = sys::fork()? else {
-        let entered = rustix::thread::move_into_thread_name_spaces(
-            child,
-            Spaces::USER | Spaces::MOUNT,
-        );
+        let entered =
+            rustix::thread::move_into_thread_name_spaces(child, Spaces::USER | Spaces::MOUNT);
         let done = entered.map_err(io::Error::from).and_then(|()| act());
         sys::exit_now(done.err().and_then(|error| error.raw_os_error()).unwrap_or(0))
     };

@@ -5,8 +5,8 @@
 
 mod attempt;
 pub mod calls;
-pub mod filter;
 mod failure;
+pub mod filter;
 mod foreground;
 mod got;
 mod group;
@@ -21,9 +21,9 @@ mod supervisor;
 mod sys;
 mod talk;
 mod terrain;
+pub mod tripwire;
 mod usage;
 mod warden;
-pub mod tripwire;
 
 pub use attempt::{Attempt, Operation};
 pub use failure::{Failed, Step};
@@ -32,6 +32,6 @@ pub use inside::{Canary, Omit};
 pub use program::Program;
 pub use rights::version as landlock_version;
 pub use supervisor::{End, Launch, Outcome, WallError, run};
-pub use usage::Usage;
 pub use sys::borrow_descriptor;
+pub use usage::Usage;
 pub use warden::{Ruling, Warden};

@@ -85,8 +85,7 @@ impl<'a> Mounts<'a> {
         attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
         rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let mut mounts =
-            Self { plan, store, root, sources, closed: Vec::new(), made: 0, missing };
+        let mut mounts = Self { plan, store, root, sources, closed: Vec::new(), made: 0, missing };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
@@ -143,7 +142,8 @@ impl<'a> Mounts<'a> {
         let mut seen = std::collections::BTreeSet::new();
         for piece in &self.plan.pieces {
             let covered = |dir: &AbsPath| {
-                let covers = |other: &&Piece| dir.is_within(&other.path) && other.path != piece.path;
+                let covers =
+                    |other: &&Piece| dir.is_within(&other.path) && other.path != piece.path;
                 self.plan.pieces.iter().find(covers).is_some()
             };
             let mut ways: Vec<_> =
@@ -228,9 +228,7 @@ impl<'a> Mounts<'a> {
 
     /// Whether what a piece lies in is ours to add to.
     fn is_private(&self, piece: &Piece) -> bool {
-        let around = |other: &&Piece| {
-            piece.path != other.path && piece.path.is_within(&other.path)
-        };
+        let around = |other: &&Piece| piece.path != other.path && piece.path.is_within(&other.path);
         match self.plan.pieces.iter().rev().find(around) {
             Some(parent) => matches!(parent.kind, Kind::Scratch | Kind::Overlay | Kind::Outside),
             None => self.plan.base == Base::Nothing,
@@ -277,7 +275,9 @@ impl<'a> Mounts<'a> {
     }
 
     fn scratch(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
-        let shared = ["/tmp", "/var/tmp", "/dev/shm"].iter().any(|path| piece.path.as_path() == Path::new(path));
+        let shared = ["/tmp", "/var/tmp", "/dev/shm"]
+            .iter()
+            .any(|path| piece.path.as_path() == Path::new(path));
         let mode = if shared { 0o1777 } else { 0o755 };
         let name = self.fresh_name();
         rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(0o755))?;
@@ -444,8 +444,7 @@ fn attach(tree: BorrowedFd<'_>, at: BorrowedFd<'_>, path: &Path) -> io::Result<(
 }
 
 pub(crate) fn attach_to(tree: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
-    let flags =
-        MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
 }
 

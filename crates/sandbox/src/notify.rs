@@ -40,7 +40,11 @@ pub(crate) struct Watcher<'a> {
 const PATH_MAX: usize = 4096;
 
 impl Watcher<'_> {
-    pub(crate) fn judge(&mut self, listener: BorrowedFd<'_>, notification: &Notification) -> Judged {
+    pub(crate) fn judge(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notification: &Notification,
+    ) -> Judged {
         let go_on = Judged::Reply(Reply::Continue);
         if self.rehearsal {
             return go_on;
@@ -108,8 +112,12 @@ impl Watcher<'_> {
         let exists = path.as_path().symlink_metadata().is_ok();
         let creates = matches!(
             operation,
-            Operation::Create | Operation::MakeDirectory | Operation::MakeNode
-                | Operation::SymbolicLink | Operation::Rename | Operation::Link
+            Operation::Create
+                | Operation::MakeDirectory
+                | Operation::MakeNode
+                | Operation::SymbolicLink
+                | Operation::Rename
+                | Operation::Link
         );
         if !exists && (!creates || !path.parent().as_path().is_dir()) {
             return go_on;

@@ -134,7 +134,8 @@ fn apparmor() -> Option<Lack> {
 }
 
 fn unknown_refusal() -> Lack {
-    let container = ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists());
+    let container =
+        ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists());
     let what = if container {
         "this is a container, whose own sandbox refuses namespaces inside it"
     } else {

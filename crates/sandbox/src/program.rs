@@ -30,8 +30,7 @@ impl Program {
 
     /// The same in the view that this process has.
     pub(crate) fn look_up_here(pid: u32) -> Self {
-        let view =
-            rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let view = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         use std::os::fd::AsFd;
         let mut program = view.map(|view| Self::look_up(view.as_fd(), pid)).unwrap_or_default();
         program.pid = pid;

@@ -29,17 +29,12 @@ pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Fai
         return Ok(0);
     }
     let abi = ABI::from(version);
-    apply(plan, enforcement, abi).map_err(|error| {
-        Failed::new(Step::Landlock, io::Error::other(error.to_string()))
-    })?;
+    apply(plan, enforcement, abi)
+        .map_err(|error| Failed::new(Step::Landlock, io::Error::other(error.to_string())))?;
     Ok(version)
 }
 
-fn apply(
-    plan: &Plan,
-    enforcement: Enforcement,
-    abi: ABI,
-) -> Result<(), landlock::RulesetError> {
+fn apply(plan: &Plan, enforcement: Enforcement, abi: ABI) -> Result<(), landlock::RulesetError> {
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
     let mut ruleset = Ruleset::default()
@@ -58,11 +53,9 @@ fn apply(
             Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => all,
             // What is held in place has the rights of what it lies in. A file of a read-only
             // workspace that may be made later must not be refused here.
-            Kind::Pinned
-            | Kind::Closed
-            | Kind::Outside
-            | Kind::Text(_)
-            | Kind::Processes => continue,
+            Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => {
+                continue;
+            }
             Kind::Read if enforcement == Enforcement::Landlock => read,
             Kind::Read if plan.late.iter().any(|late| late.is_within(&piece.path)) => all,
             Kind::Read => continue,

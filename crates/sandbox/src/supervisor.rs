@@ -174,16 +174,16 @@ impl<'a> Supervisor<'a> {
         let (ours, theirs) = pair.map_err(|error| fail(Step::Talk, error.into(), &[]))?;
         rustix::net::sockopt::set_socket_passcred(&ours, true)
             .map_err(|error| fail(Step::Talk, error.into(), &[]))?;
-        let signals = sys::signal_descriptor(&FORWARDED)
-            .map_err(|error| fail(Step::Talk, error, &[]))?;
+        let signals =
+            sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error, &[]))?;
         let group = Group::make(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
         if got.enforcement == Enforcement::Landlock {
             sys::adopt_orphans();
         }
         let flags = probe::namespaces(got.enforcement, launch.plan);
-        let cloned = sys::clone_into(flags)
-            .map_err(|error| fail(Step::Namespaces, error, &got.lacking))?;
+        let cloned =
+            sys::clone_into(flags).map_err(|error| fail(Step::Namespaces, error, &got.lacking))?;
         match cloned {
             Cloned::Child => {
                 drop(ours);
@@ -270,9 +270,7 @@ impl<'a> Supervisor<'a> {
             // The socket is read to its end first: the child's last word is on it.
             return match self.started {
                 Some(_) => Next::End(End::Lost),
-                None => {
-                    Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended")))
-                }
+                None => Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended"))),
             };
         }
         self.over_limit()
@@ -296,8 +294,11 @@ impl<'a> Supervisor<'a> {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut ready =
-            descriptors.iter().map(|descriptor| !descriptor.revents().is_empty()).collect::<Vec<_>>().into_iter();
+        let mut ready = descriptors
+            .iter()
+            .map(|descriptor| !descriptor.revents().is_empty())
+            .collect::<Vec<_>>()
+            .into_iter();
         let mut next = || ready.next().unwrap_or(false);
         let (socket, signals, child) = (next(), next(), next());
         let device = self.device.is_some() && next();
@@ -541,12 +542,5 @@ struct Ready {
 }
 
 /// Signals that are meant for the command.
-const FORWARDED: [i32; 6] = [
-    libc::SIGHUP,
-    libc::SIGINT,
-    libc::SIGQUIT,
-    libc::SIGTERM,
-    libc::SIGUSR1,
-    libc::SIGUSR2,
-];
-
+const FORWARDED: [i32; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];

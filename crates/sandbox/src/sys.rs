@@ -357,8 +357,8 @@ pub(crate) type Received = (Vec<u8>, Vec<OwnedFd>, Option<i32>);
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Received> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut bytes = vec![0; 8192];
-    let mut space = [std::mem::MaybeUninit::uninit();
-        rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
+    let mut space =
+        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = rustix::net::recvmsg(
         socket,

@@ -47,9 +47,7 @@ pub(crate) fn tell(
 }
 
 /// The next message. `None`: the other side is gone.
-pub(crate) fn hear(
-    socket: impl AsFd,
-) -> io::Result<Option<(Message, Vec<OwnedFd>, Option<i32>)>> {
+pub(crate) fn hear(socket: impl AsFd) -> io::Result<Option<(Message, Vec<OwnedFd>, Option<i32>)>> {
     let (bytes, descriptors, sender) = sys::receive(socket)?;
     if bytes.is_empty() {
         return Ok(None);

@@ -73,5 +73,9 @@ pub(crate) fn children(pid: i32) -> Vec<i32> {
         std::fs::read_to_string(thread.path().join("children")).unwrap_or_default()
     };
     let lists: Vec<_> = threads.flatten().map(of_thread).collect();
-    lists.iter().flat_map(|list| list.split_whitespace()).filter_map(|pid| pid.parse().ok()).collect()
+    lists
+        .iter()
+        .flat_map(|list| list.split_whitespace())
+        .filter_map(|pid| pid.parse().ok())
+        .collect()
 }

@@ -42,11 +42,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::usage(format!("--events: {error}")))?;
     let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
     let births = sweep::before(&site.marked, &dangling);
-    let action = if args.learn {
-        ViolationAction::Deny
-    } else {
-        setup.loaded.policy.violation.action.value
-    };
+    let action =
+        if args.learn { ViolationAction::Deny } else { setup.loaded.policy.violation.action.value };
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let keeper = Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words);
     run.go(keeper, &site)
@@ -61,11 +58,7 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn go(
-        &self,
-        mut keeper: Keeper<'_>,
-        site: &policy::wall::Site,
-    ) -> Result<ExitCode, Failure> {
+    fn go(&self, mut keeper: Keeper<'_>, site: &policy::wall::Site) -> Result<ExitCode, Failure> {
         let clock = Instant::now();
         self.remember(&keeper, Verdict::Allow, "run", Vec::new())?;
         let canary = self.canary()?;
@@ -104,7 +97,10 @@ impl Run<'_> {
             let to = tampering.moved_to.as_ref();
             let moved = to.map_or(String::new(), |to| format!(", moved to {}", to.display()));
             let path = tampering.path.display();
-            terminal::error_line(&format!("ringwall: tampering: {}: {path}{moved}", tampering.what));
+            terminal::error_line(&format!(
+                "ringwall: tampering: {}: {path}{moved}",
+                tampering.what
+            ));
             keeper.events.tell(&Event::Tampering {
                 run: &keeper.run,
                 path: path.to_string(),
@@ -119,10 +115,12 @@ impl Run<'_> {
         {
             keeper.references_kept = Some(true);
         }
-        let notes = keeper.refusals.iter().map(|refusal| {
-            format!("{:?} {:?} {}", refusal.class, refusal.operation, refusal.path)
-        });
-        let tampered = found.iter().map(|found| format!("{}: {}", found.what, found.path.display()));
+        let notes = keeper
+            .refusals
+            .iter()
+            .map(|refusal| format!("{:?} {:?} {}", refusal.class, refusal.operation, refusal.path));
+        let tampered =
+            found.iter().map(|found| format!("{}: {}", found.what, found.path.display()));
         let notes: Vec<_> = notes.chain(tampered).take(100).collect();
         let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
         self.remember(&keeper, verdict, "run ended", notes)?;
@@ -153,8 +151,11 @@ impl Run<'_> {
         if self.args.learn {
             return;
         }
-        let denied: Vec<_> =
-            keeper.refusals.iter().filter(|refusal| refusal.class != wall::events::Class::Stop).collect();
+        let denied: Vec<_> = keeper
+            .refusals
+            .iter()
+            .filter(|refusal| refusal.class != wall::events::Class::Stop)
+            .collect();
         for refusal in denied.iter().take(20) {
             terminal::error_line(&format!("ringwall: denied: {}", wall::refusal(refusal)));
         }
@@ -208,7 +209,7 @@ impl Run<'_> {
     /// Something that exists, and that no run may reach: the audit log, and a port of ours.
     fn canary(&self) -> Result<HeldCanary, Failure> {
         let log = audit::Log::at(self.setup.places.audit_dir()).path();
-        let reachable = AbsPath::lexical(&log).is_ok_and(|log| self.plan.allows(&log, false));
+        let reachable = AbsPath::lexical(&log).is_ok_and(|log| self.plan.shows(&log));
         let spare = if log.is_file() && !reachable {
             None
         } else {
@@ -233,16 +234,19 @@ fn agent(args: &RunArgs) -> Result<&'static Agent, Failure> {
         return agents::find(name).ok_or_else(|| Failure::usage("no such agent"));
     }
     let program = args.command.first().map(PathBuf::from).unwrap_or_default();
-    let known = agents::ALL.iter().copied().find(|agent| {
-        program.file_name().is_some_and(|name| name == agent.program)
-    });
+    let known = agents::ALL
+        .iter()
+        .copied()
+        .find(|agent| program.file_name().is_some_and(|name| name == agent.program));
     known.or_else(|| agents::ALL.first().copied()).ok_or_else(|| Failure::usage("no agents"))
 }
 
 fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Failure> {
     match &setup.ground.unfit {
-        Some(why) if !confirmed => Err(Failure::usage(why)
-            .hint("work in a project directory, or give --workspace DIR --yes")),
+        Some(why) if !confirmed => {
+            Err(Failure::usage(why)
+                .hint("work in a project directory, or give --workspace DIR --yes"))
+        }
         _ => Ok(()),
     }
 }
@@ -259,9 +263,8 @@ fn check_trust(setup: &Setup) -> Result<(), Failure> {
     if terminal::is_attended() && terminal::confirm("Run without these lines?") {
         return Ok(());
     }
-    Err(Failure::config("lines of the project's ringwall.toml are not trusted").hint(
-        "if they are right: `ringwall trust`, then run again; if not, take them out",
-    ))
+    Err(Failure::config("lines of the project's ringwall.toml are not trusted")
+        .hint("if they are right: `ringwall trust`, then run again; if not, take them out"))
 }
 
 fn grant_by_flags(setup: &mut Setup, args: &RunArgs) -> Result<(), Failure> {
@@ -343,10 +346,8 @@ fn show_plan(plan: &Plan, json: bool) -> String {
     if json {
         return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
     }
-    let mut text = format!(
-        "workspace {}\nlevel {}\nstarts in {}\n\n",
-        plan.workspace, plan.level, plan.cwd
-    );
+    let mut text =
+        format!("workspace {}\nlevel {}\nstarts in {}\n\n", plan.workspace, plan.level, plan.cwd);
     let row = |piece: &model::Piece| {
         let kind = match &piece.kind {
             model::Kind::Text(_) => "text".to_owned(),
@@ -355,8 +356,11 @@ fn show_plan(plan: &Plan, json: bool) -> String {
         vec![kind, plain(&piece.path.to_string()), plain(&piece.why)]
     };
     text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
-    let names: Vec<_> =
-        plan.environment.iter().map(|(name, _): &(OsString, OsString)| name.to_string_lossy()).collect();
+    let names: Vec<_> = plan
+        .environment
+        .iter()
+        .map(|(name, _): &(OsString, OsString)| name.to_string_lossy())
+        .collect();
     text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
     text
 }
@@ -383,7 +387,9 @@ fn learned(keeper: &Keeper<'_>) -> String {
     if read.is_empty() && write.is_empty() {
         return "# nothing more is needed".into();
     }
-    let mut text = String::from("# what this run was refused; add what is right to ringwall.toml\n[filesystem]\n");
+    let mut text = String::from(
+        "# what this run was refused; add what is right to ringwall.toml\n[filesystem]\n",
+    );
     if !read.is_empty() {
         text.push_str(&format!("allow_read = [{}]\n", read.join(", ")));
     }

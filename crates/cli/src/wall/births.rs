@@ -32,10 +32,8 @@ impl Births {
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
-        let moves = matches!(
-            operation,
-            Operation::Rename | Operation::SymbolicLink | Operation::Link
-        );
+        let moves =
+            matches!(operation, Operation::Rename | Operation::SymbolicLink | Operation::Link);
         let mark = interest.mark(path);
         let shadows = moves && !self.is_new_repository(path) && interest.shadows(path);
         match mark {

@@ -148,11 +148,7 @@ impl Warden for Keeper<'_> {
     }
 
     fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
-        if operation.writes() {
-            self.quiet.covers_write(path)
-        } else {
-            self.quiet.covers(path)
-        }
+        if operation.writes() { self.quiet.covers_write(path) } else { self.quiet.covers(path) }
     }
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {

@@ -64,7 +64,10 @@ pub(crate) fn refusal(violation: &Violation) -> String {
         violation.path
     );
     if let Some(why) = &violation.text {
-        text.push_str(&format!("\n  missing: {} permission; {why}", permission(violation.operation)));
+        text.push_str(&format!(
+            "\n  missing: {} permission; {why}",
+            permission(violation.operation)
+        ));
     }
     if let (Some(rule), Some(origin)) = (&violation.rule, &violation.origin) {
         text.push_str(&format!("\n  rule: {rule} ({origin})"));
@@ -112,7 +115,8 @@ pub(crate) fn not_built(error: &WallError) -> Failure {
     let lacking = match error {
         WallError::Failed { diagnosis, .. } | WallError::TooWeak { diagnosis, .. } => diagnosis,
         WallError::DoesNotHold(_) => {
-            return failure.hint("nothing was run; `ringwall doctor` shows which part does not hold");
+            return failure
+                .hint("nothing was run; `ringwall doctor` shows which part does not hold");
         }
     };
     match lacking.as_slice() {

@@ -25,7 +25,8 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
     let mut resolver = Resolver::default();
     let mut entries = BTreeMap::new();
     let candidates = wall::candidates(&ground.home, &environment);
-    let own = ground.own_files.iter().chain(&ground.closed).map(|path| path.as_path().to_path_buf());
+    let own =
+        ground.own_files.iter().chain(&ground.closed).map(|path| path.as_path().to_path_buf());
     for path in candidates.into_iter().chain(own) {
         if let Some(entry) = entry(&path) {
             entries.insert(path, entry);
@@ -33,7 +34,12 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
     }
     let grants = grants(policy, ground, &mut resolver);
     let worktree = worktree(&ground.workspace);
-    let mut finds = Finds { interest: Interest::new(policy, ground), resolver, marked: Vec::new(), dangling: Vec::new() };
+    let mut finds = Finds {
+        interest: Interest::new(policy, ground),
+        resolver,
+        marked: Vec::new(),
+        dangling: Vec::new(),
+    };
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
@@ -75,7 +81,11 @@ fn roots(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Vec<AbsPath> {
         roots.push(ground.workspace.clone());
     }
     let granted = grants.iter().filter(|grant| grant.write || hides);
-    roots.extend(granted.filter(|grant| grant.entry == Some(Entry::Directory)).map(|grant| grant.path.clone()));
+    roots.extend(
+        granted
+            .filter(|grant| grant.entry == Some(Entry::Directory))
+            .map(|grant| grant.path.clone()),
+    );
     roots.sort();
     let mut outermost: Vec<AbsPath> = Vec::new();
     for root in roots {
@@ -218,7 +228,9 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let mut own_refs = Vec::new();
     for base in ["", "logs"] {
         let Some(branch) = &branch else { continue };
-        let Ok(own_ref) = AbsPath::lexical(&common.as_path().join(base).join(branch)) else { continue };
+        let Ok(own_ref) = AbsPath::lexical(&common.as_path().join(base).join(branch)) else {
+            continue;
+        };
         let dir = own_ref.parent();
         if !dir.as_path().is_dir() || !dir.is_within(&common) {
             continue;
@@ -279,7 +291,8 @@ fn user(environment: &[(OsString, OsString)]) -> User {
     let gid = rustix::process::getgid().as_raw();
     let named = environment.iter().find(|(name, _)| name == "USER" || name == "LOGNAME");
     let plain = |name: &&OsString| {
-        !name.is_empty() && name.as_bytes().iter().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(c))
+        !name.is_empty()
+            && name.as_bytes().iter().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(c))
     };
     let name = named.map(|(_, value)| value).filter(plain);
     let name = name.map_or_else(|| "user".into(), |name| name.to_string_lossy().into_owned());

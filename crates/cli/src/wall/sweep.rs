@@ -126,8 +126,11 @@ fn planted_repositories(workspace: &Path, since: SystemTime) -> Vec<Tampering> {
             return Step::Past;
         }
         let config = path.join("config");
-        let looks_bare = path.join("HEAD").exists() && path.join("objects").is_dir() && path.join("refs").is_dir();
-        let new = config.metadata().and_then(|config| config.modified()).is_ok_and(|time| time >= since);
+        let looks_bare = path.join("HEAD").exists()
+            && path.join("objects").is_dir()
+            && path.join("refs").is_dir();
+        let new =
+            config.metadata().and_then(|config| config.modified()).is_ok_and(|time| time >= since);
         if looks_bare && new && !is_harmless_config(&config) {
             let what = "a bare repository whose configuration may name programs appeared".into();
             found.push(Tampering { path: path.to_path_buf(), moved_to: None, what });

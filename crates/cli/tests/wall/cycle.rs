@@ -6,7 +6,10 @@ use crate::yard::{Yard, everybody};
 fn a_read_outside_stops_the_run_and_a_grant_lets_it_pass() {
     for who in everybody() {
         let yard = Yard::new(who);
-        let script = format!("echo made > made.txt; cat {}; echo next", yard.home().join(".ssh/id_ed25519").display());
+        let script = format!(
+            "echo made > made.txt; cat {}; echo next",
+            yard.home().join(".ssh/id_ed25519").display()
+        );
         let ran = yard.run(&[], &script);
         assert_eq!(ran.code, Some(77), "{ran:?}");
         assert_eq!(yard.read("project/made.txt"), "made\n");

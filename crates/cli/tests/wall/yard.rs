@@ -33,14 +33,17 @@ impl Yard {
     pub(crate) fn new(who: As) -> Self {
         open_fuse();
         let base = Path::new("/var/lib/ringwall-tests");
-        let base = if std::fs::create_dir_all(base).is_ok() { base.to_path_buf() } else {
+        let base = if std::fs::create_dir_all(base).is_ok() {
+            base.to_path_buf()
+        } else {
             std::env::temp_dir()
         };
         let _ = std::fs::set_permissions(&base, std::fs::Permissions::from_mode(0o755));
         let dir = tempfile::Builder::new().prefix("yard-").tempdir_in(base).unwrap().keep();
         std::fs::set_permissions(&dir, std::fs::Permissions::from_mode(0o755)).unwrap();
         let yard = Self { dir, who };
-        let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_ringwall")).arg(yard.binary()).status();
+        let copied =
+            Command::new("cp").arg(env!("CARGO_BIN_EXE_ringwall")).arg(yard.binary()).status();
         assert!(copied.unwrap().success());
         for (file, text) in [
             ("home/.ssh/id_ed25519", "SECRET-KEY\n"),
@@ -144,12 +147,20 @@ impl Drop for Yard {
 }
 
 /// How a run went.
-#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
     pub(crate) events: Vec<Value>,
+}
+
+impl std::fmt::Debug for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { code, stdout, stderr, .. } = self;
+        write!(f, "exit {code:?}\nstdout: {stdout}\nstderr: {stderr}\n")?;
+        let told = |event: &&Value| event["event"] != "started";
+        self.events.iter().filter(told).try_for_each(|event| writeln!(f, "{event}"))
+    }
 }
 
 impl Ran {

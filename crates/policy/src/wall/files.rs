@@ -52,7 +52,10 @@ fn texts(ground: &Ground, site: &Site) -> Vec<(AbsPath, String)> {
     let mut passwd = String::from("root:x:0:0:root:/root:/bin/bash\n");
     let mut group = String::from("root:x:0:\n");
     if user.uid != 0 {
-        passwd.push_str(&format!("{0}:x:{1}:{2}:{0}:{home}:/bin/bash\n", user.name, user.uid, user.gid));
+        passwd.push_str(&format!(
+            "{0}:x:{1}:{2}:{0}:{home}:/bin/bash\n",
+            user.name, user.uid, user.gid
+        ));
     }
     if user.gid != 0 {
         group.push_str(&format!("{}:x:{}:\n", user.name, user.gid));

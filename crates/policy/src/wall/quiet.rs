@@ -25,7 +25,7 @@ impl<'a> Quiet<'a> {
             let prefix = rule.value.prefix(&self.ground.workspace);
             rule.value.covers(path, prefix.as_ref(), Case::Exact)
         });
-        by_user || self.above_workspace(path) || self.in_home(path) || in_system(path)
+        by_user || self.above_workspace(path) || self.in_home(path) || self.in_system(path)
     }
 
     /// Whether writing a path is habit.
@@ -41,9 +41,17 @@ impl<'a> Quiet<'a> {
         above.into_iter().any(|dir| {
             let Ok(below) = path.as_path().strip_prefix(dir) else { return false };
             let first = below.components().next();
-            first.is_some_and(|name| {
-                QUIET_NAMES.iter().any(|quiet| name.as_os_str() == *quiet)
-            })
+            first.is_some_and(|name| QUIET_NAMES.iter().any(|quiet| name.as_os_str() == *quiet))
+        })
+    }
+
+    /// A place of the system, unless somebody works or lives in it.
+    fn in_system(&self, path: &AbsPath) -> bool {
+        let holds = |place: &str, dir: &AbsPath| dir.as_path().starts_with(place);
+        QUIET_SYSTEM.iter().any(|quiet| {
+            path.as_path().starts_with(quiet)
+                && !holds(quiet, &self.ground.home)
+                && !holds(quiet, &self.ground.workspace)
         })
     }
 
@@ -60,8 +68,4 @@ impl<'a> Quiet<'a> {
 /// Files that hold a secret for some, and that programs open for all.
 fn is_habitual_secret(below: &std::path::Path) -> bool {
     [".npmrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
-}
-
-fn in_system(path: &AbsPath) -> bool {
-    QUIET_SYSTEM.iter().any(|quiet| path.as_path().starts_with(quiet))
 }

@@ -17,16 +17,12 @@ impl Data {
     }
 
     fn word(&self, offset: u32) -> u32 {
-        assert!(offset % 4 == 0 && offset < 64, "no word at {offset}");
-        match offset {
-            0 => self.call,
-            4 => self.architecture,
-            8 | 12 => panic!("nothing asks for the instruction pointer"),
-            _ => {
-                let argument = self.args[(offset as usize - 16) / 8];
-                (argument >> (offset % 8 * 8)) as u32
-            }
-        }
+        let instruction_pointer = 0;
+        let [call, architecture] = [self.call, self.architecture].map(u32::to_le_bytes);
+        let args = self.args.map(u64::to_le_bytes).concat();
+        let bytes = [&call[..], &architecture, &[instruction_pointer; 8], &args].concat();
+        assert!(offset.is_multiple_of(4), "no word at {offset}");
+        u32::from_le_bytes(bytes[offset as usize..][..4].try_into().unwrap())
     }
 }
 
