@@ -53,14 +53,24 @@ pub(crate) fn in_namespaces(
     child: BorrowedFd<'_>,
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let Some(helper) = sys::fork()? else {
-        let entered =
-            rustix::thread::move_into_thread_name_spaces(child, Spaces::USER | Spaces::MOUNT);
-        let done = entered.map_err(io::Error::from).and_then(|()| act());
-        sys::exit_now(done.err().and_then(|error| error.raw_os_error()).unwrap_or(0))
-    };
-    match sys::wait_for(helper)? {
+    match sys::wait_for(start_in_namespaces(child, act)?)? {
         0 => Ok(()),
         errno => Err(io::Error::from_raw_os_error(errno)),
     }
+}
+
+/// The same without waiting for its end.
+pub(crate) fn start_in_namespaces(
+    child: BorrowedFd<'_>,
+    act: impl FnOnce() -> io::Result<()>,
+) -> io::Result<i32> {
+    if let Some(helper) = sys::fork()? {
+        return Ok(helper);
+    }
+    let spaces = Spaces::USER | Spaces::MOUNT;
+    let entered = rustix::thread::move_into_thread_name_spaces(child, spaces);
+    let done = entered.map_err(io::Error::from).and_then(|()| act());
+    // An error without a number must not look like success.
+    let code = done.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    sys::exit_now(code)
 }

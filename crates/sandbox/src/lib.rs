@@ -5,6 +5,7 @@
 
 mod attempt;
 pub mod calls;
+mod cover;
 mod failure;
 pub mod filter;
 mod foreground;

@@ -459,6 +459,17 @@ fn new_tmpfs(mode: &str) -> io::Result<OwnedFd> {
     mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
 }
 
+/// Something empty without permissions, to lay over what must not be read.
+pub(crate) fn closed_stub(directory: bool) -> io::Result<OwnedFd> {
+    let store = new_tmpfs("0000")?;
+    if directory {
+        return Ok(store);
+    }
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    rustix::fs::openat(&store, "x", flags, Mode::empty())?;
+    clone_tree(store.as_fd(), Path::new("x"))
+}
+
 fn tripwire(device: &OwnedFd, (uid, gid): (u32, u32)) -> io::Result<OwnedFd> {
     let context = rustix::mount::fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
     let settings = [

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::cover::Cover;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
@@ -150,6 +151,7 @@ struct Supervisor<'a> {
     started: Option<Instant>,
     born: Instant,
     activity: Activity,
+    cover: Option<Cover>,
 }
 
 /// What an event means for the run.
@@ -222,6 +224,7 @@ impl<'a> Supervisor<'a> {
                 started: None,
                 born: Instant::now(),
                 activity: Activity::default(),
+                cover: None,
             }),
         }
     }
@@ -248,7 +251,7 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for events and handles what came.
     fn turn(&mut self, warden: &mut dyn Warden) -> Next {
-        let Ready { socket, signals, child, device, listener } = match self.wait() {
+        let Ready { socket, signals, child, device, listener, cover } = match self.wait() {
             Ok(ready) => ready,
             Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
         };
@@ -257,6 +260,13 @@ impl<'a> Supervisor<'a> {
         }
         if listener && let next @ (Next::End(_) | Next::Fail(_)) = self.serve_call(warden) {
             return next;
+        }
+        if cover && let Some(cover) = &mut self.cover {
+            cover.turn(
+                warden,
+                self.child.as_fd(),
+                self.bare.as_ref().filter(|_| self.device.is_some()),
+            );
         }
         if signals {
             self.forward_signals();
@@ -282,7 +292,8 @@ impl<'a> Supervisor<'a> {
             PollFd::new(&self.signals, PollFlags::IN),
             PollFd::new(&self.child, PollFlags::IN),
         ];
-        let extra = [&self.device, &self.listener];
+        let cover = self.cover.as_ref().map(Cover::descriptor);
+        let extra = [self.device.as_ref(), self.listener.as_ref(), cover];
         for descriptor in extra.into_iter().flatten() {
             descriptors.push(PollFd::new(descriptor, PollFlags::IN));
         }
@@ -303,7 +314,8 @@ impl<'a> Supervisor<'a> {
         let (socket, signals, child) = (next(), next(), next());
         let device = self.device.is_some() && next();
         let listener = self.listener.is_some() && next();
-        Ok(Ready { socket, signals, child, device, listener })
+        let cover = self.cover.is_some() && next();
+        Ok(Ready { socket, signals, child, device, listener, cover })
     }
 
     /// How long nothing may happen before we must look again.
@@ -466,6 +478,12 @@ impl<'a> Supervisor<'a> {
             self.foreground.give_to(*pid);
         }
         self.command = command;
+        if self.got.enforcement == Enforcement::Namespaces {
+            match Cover::begin(warden) {
+                Ok(cover) => self.cover = cover,
+                Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
+            }
+        }
         warden.started(&self.got, test, missing);
         self.started = Some(Instant::now());
         self.activity.happened();
@@ -539,6 +557,7 @@ struct Ready {
     child: bool,
     device: bool,
     listener: bool,
+    cover: bool,
 }
 
 /// Signals that are meant for the command.

@@ -20,6 +20,12 @@ pub trait Warden {
     /// must not come into being, or go.
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
 
+    /// The directories in which something may appear that must not be read.
+    fn directories_to_watch(&mut self) -> Vec<std::path::PathBuf>;
+
+    /// Whether something that appeared must not be read.
+    fn is_hidden(&mut self, path: &Path) -> bool;
+
     /// Something was refused that counts.
     fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling;
 

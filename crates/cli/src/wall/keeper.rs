@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use facts::Resolver;
-use model::{AbsPath, Access, Action, Decision, Origin, PathRef, Plan, Reason, Verdict};
+use facts::{Resolver, Step, Visit};
+use model::{AbsPath, Access, Action, Decision, Kind, Origin, PathRef, Plan, Reason, Verdict};
 use policy::ViolationAction;
-use policy::wall::{Interest, Quiet};
+use policy::wall::{Interest, Mark, Quiet};
 use sandbox::{Attempt, Got, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
@@ -153,6 +153,32 @@ impl Warden for Keeper<'_> {
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
         self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
+    }
+
+    fn directories_to_watch(&mut self) -> Vec<PathBuf> {
+        if !self.interest.has_patterns() {
+            return Vec::new();
+        }
+        let pieces = self.plan.pieces.iter().filter(|piece| piece.directory);
+        let shown = pieces.filter(|piece| matches!(piece.kind, Kind::Read | Kind::Write));
+        let mut directories = Vec::new();
+        // The system's own directories change only by its administrator.
+        for piece in shown.filter(|piece| piece.why != "toolchain") {
+            directories.push(piece.path.as_path().to_path_buf());
+            facts::walk(piece.path.as_path(), &mut |visit| {
+                if let Visit::Entry(path, kind) = visit
+                    && kind.is_dir()
+                {
+                    directories.push(path.to_path_buf());
+                }
+                Step::Into
+            });
+        }
+        directories
+    }
+
+    fn is_hidden(&mut self, path: &Path) -> bool {
+        AbsPath::lexical(path).is_ok_and(|path| self.interest.mark(&path) == Some(Mark::Hidden))
     }
 
     fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling {

@@ -81,10 +81,10 @@ fn files() -> Vec<(c_long, Tree)> {
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_creat, plain_mode(Word::low(1))),
         #[cfg(target_arch = "x86_64")]
-        (libc::SYS_chmod, plain_mode(Word::low(1))),
-        (libc::SYS_fchmod, plain_mode(Word::low(1))),
-        (libc::SYS_fchmodat, plain_mode(Word::low(2))),
-        (numbers::FCHMODAT2, plain_mode(Word::low(2))),
+        (libc::SYS_chmod, changed_mode(Word::low(1))),
+        (libc::SYS_fchmod, changed_mode(Word::low(1))),
+        (libc::SYS_fchmodat, changed_mode(Word::low(2))),
+        (numbers::FCHMODAT2, changed_mode(Word::low(2))),
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_mknod, node(Word::low(1))),
         (libc::SYS_mknodat, node(Word::low(2))),
@@ -99,6 +99,12 @@ fn opening(flags: Word, mode: Word) -> Tree {
 
 fn plain_mode(mode: Word) -> Tree {
     mode.any(libc::S_ISUID | libc::S_ISGID).choose(answer(libc::EPERM), ALLOW)
+}
+
+/// A directory that passes its group on has the set-gid bit, and whether something is a directory
+/// cannot be seen here: so a change may keep that bit.
+fn changed_mode(mode: Word) -> Tree {
+    mode.any(libc::S_ISUID).choose(answer(libc::EPERM), ALLOW)
 }
 
 fn node(mode: Word) -> Tree {

@@ -86,7 +86,7 @@ pub(super) const BY_ARGUMENT: &[Forbidden] = &[
     (libc::SYS_personality, [0x0040_0000, 0, 0, 0, 0, 0], EPERM),
     (libc::SYS_openat, [ALL, PATH, 0o101, 0o4755, 0, 0], EPERM),
     (libc::SYS_fchmod, [ALL, 0o4755, 0, 0, 0, 0], EPERM),
-    (libc::SYS_fchmodat, [ALL, PATH, 0o2755, 0, 0, 0], EPERM),
+    (libc::SYS_fchmodat, [ALL, PATH, 0o4755, 0, 0, 0], EPERM),
     (numbers::FCHMODAT2, [ALL, PATH, 0o4755, 0, 0, 0], EPERM),
     (libc::SYS_mknodat, [ALL, PATH, 0o060_600, 0, 0, 0], EPERM),
     (libc::SYS_mknodat, [ALL, PATH, 0o104_755, 0, 0, 0], EPERM),
