@@ -55,7 +55,10 @@ pub(crate) enum Verb {
     Install(InstallArgs),
     /// Takes the hook out of an agent's settings again
     Uninstall(InstallArgs),
-    /// Checks the configuration, the audit log and every installed hook by calling it
+    /// Proves the wall from inside, and each installed hook by calling it
+    ///
+    /// Forbidden acts are tried behind the wall; each must be contained. Also checks the
+    /// configuration, the audit log and what the kernel gives.
     Doctor(DoctorArgs),
     /// Shows, checks or describes the configuration
     #[command(subcommand)]
@@ -76,6 +79,12 @@ pub(crate) enum Verb {
     /// Short, and derived from the policy: the workspace, what is granted, the quarantine, what a
     /// refusal looks like. Claude Code's hook adds it at the start of every session by itself.
     Prompt(PromptArgs),
+    /// Tries forbidden acts from where it stands, for `doctor`
+    #[command(hide = true)]
+    TryActs {
+        /// What to try them on, as JSON
+        targets: String,
+    },
     /// Prints a completion script for a shell
     Completions {
         /// The shell

@@ -3,6 +3,7 @@
 //! The only crate with unsafe code. It decides nothing: what is allowed stands in the plan, and
 //! what a refused attempt means is asked of the caller.
 
+mod acts;
 mod attempt;
 pub mod calls;
 mod cover;
@@ -26,6 +27,7 @@ pub mod tripwire;
 mod usage;
 mod warden;
 
+pub use acts::{Act, Targets, try_all};
 pub use attempt::{Attempt, Operation};
 pub use failure::{Failed, Step};
 pub use got::{Asked, Attribution, Enforcement, Got, Lack, SelfTest};

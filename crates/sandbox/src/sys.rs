@@ -533,3 +533,32 @@ pub(crate) fn has_ended(pid: i32) -> bool {
     // SAFETY: takes numbers only; no status is asked for.
     unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) != 0 }
 }
+
+/// Calls that no run may make, made with arguments that change nothing if they work.
+pub(crate) fn forbidden_calls() -> Vec<(&'static str, io::Result<()>)> {
+    let call = |number: c_long, args: [c_long; 3]| {
+        // SAFETY: every call below takes numbers and NULL pointers only; where one works, it makes
+        // a descriptor or enters a namespace of this process, which is about to end.
+        check(unsafe { libc::syscall(number, args[0], args[1], args[2]) })
+    };
+    let user = c_long::from(libc::CLONE_NEWUSER);
+    vec![
+        ("make a user namespace", call(libc::SYS_unshare, [user, 0, 0])),
+        ("open a kernel queue that no filter sees", io_uring()),
+        ("watch the machine's performance counters", call(libc::SYS_perf_event_open, [0, 0, -1])),
+        ("open a kernel keyring", call(libc::SYS_keyctl, [0, -3, 1])),
+        ("handle page faults of the kernel", call(libc::SYS_userfaultfd, [0, 0, 0])),
+        ("open a raw socket", raw_socket()),
+    ]
+}
+
+fn io_uring() -> io::Result<()> {
+    let mut parameters = [0u8; 256];
+    // SAFETY: the kernel reads and fills at most 120 bytes of the buffer.
+    check(unsafe { libc::syscall(libc::SYS_io_uring_setup, 1, parameters.as_mut_ptr()) })
+}
+
+fn raw_socket() -> io::Result<()> {
+    // SAFETY: takes numbers only; the descriptor ends with this process.
+    check(c_long::from(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) }))
+}

@@ -5,6 +5,7 @@
 
 mod call;
 mod hooks;
+mod wall;
 
 use std::process::ExitCode;
 
@@ -17,6 +18,8 @@ use crate::args::DoctorArgs;
 use crate::failure::Failure;
 use crate::setup::{Options, Setup};
 use crate::terminal::{self, Paint};
+
+pub(super) use wall::try_acts;
 
 #[derive(Serialize)]
 struct Check {
@@ -105,6 +108,7 @@ fn machine(setup: &Setup) -> Vec<Check> {
     checks.push(binary(setup));
     checks.push(quarantine(setup));
     checks.push(log(setup));
+    checks.extend(wall::checks(setup));
     checks
 }
 

@@ -37,6 +37,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Trust(args) => trust::run(&args),
         Verb::Audit(verb) => audit::run(verb),
         Verb::Prompt(args) => prompt::run(args),
+        Verb::TryActs { targets } => doctor::try_acts(&targets),
         Verb::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut args::command(), "ringwall", &mut script);

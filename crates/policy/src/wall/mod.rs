@@ -191,6 +191,12 @@ impl Layout {
         covering.filter_map(|piece| piece.kind.writable()).next().unwrap_or(false)
     }
 
+    /// Whether writing a path would change the host.
+    fn writes_host(&self, path: &AbsPath) -> bool {
+        let mut covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
+        covering.find(|piece| piece.kind != Kind::Pinned).is_some_and(|p| p.kind == Kind::Write)
+    }
+
     /// Holds every directory between a piece and a path in it: a mount point cannot be renamed,
     /// but what it lies in could be.
     fn pin_above(&mut self, path: &AbsPath) {
@@ -229,7 +235,7 @@ fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
             }
             (_, None) => {}
             (Use::Read, Some(entry)) => layout.put_entry(&path, entry, Kind::Read, "toolchain"),
-            (Use::Overlay, Some(entry)) => {
+            (Use::Overlay | Use::Layered, Some(entry)) => {
                 layout.put_entry(&path, entry, Kind::Overlay, "toolchain, private when written");
             }
             (Use::Closed, Some(entry)) => {
@@ -316,7 +322,8 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
     for (path, why) in own.chain(others) {
         let known = site.entries.get(path.as_path());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
-        let inside = path.is_within(&ground.workspace) || layout.writable(path);
+        // On private ground they are not there at all, which is better still.
+        let inside = path.is_within(&ground.workspace) || layout.writes_host(path);
         if !inside || ground.workspace.is_within(path) || layout.pieces.contains_key(path) {
             continue;
         }

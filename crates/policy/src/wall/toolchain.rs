@@ -7,8 +7,12 @@
 pub enum Use {
     /// To be read.
     Read,
-    /// To be read; what is written there is private and gone with the run.
+    /// To be read; what is written there is private and gone with the run. Also where nothing is
+    /// there yet.
     Overlay,
+    /// The same, where it is there: the directory of a manager of toolchains, which writes to it
+    /// whatever it is asked, and which must not seem to be installed where it is not.
+    Layered,
     /// Empty and private.
     Scratch,
     /// Neither, although it lies in one of the others.
@@ -91,8 +95,8 @@ pub const SYSTEM: &[&str] = &[
 
 /// Places below home.
 pub const HOME: &[(&str, Use)] = &[
-    (".asdf", Use::Read),
-    (".bun", Use::Read),
+    (".asdf", Use::Layered),
+    (".bun", Use::Layered),
     (".cache", Use::Scratch),
     (".cache/go-build", Use::Overlay),
     (".cache/node", Use::Overlay),
@@ -106,24 +110,24 @@ pub const HOME: &[(&str, Use)] = &[
     (".cargo/credentials", Use::Closed),
     (".cargo/credentials.toml", Use::Closed),
     (".deno", Use::Overlay),
-    (".dotnet", Use::Read),
-    (".elan", Use::Read),
-    (".fnm", Use::Read),
+    (".dotnet", Use::Layered),
+    (".elan", Use::Layered),
+    (".fnm", Use::Layered),
     (".gem", Use::Overlay),
     (".gem/credentials", Use::Closed),
-    (".ghcup", Use::Read),
-    (".goenv", Use::Read),
+    (".ghcup", Use::Layered),
+    (".goenv", Use::Layered),
     (".gradle", Use::Overlay),
     (".gradle/gradle.properties", Use::Closed),
     (".julia", Use::Overlay),
-    (".juliaup", Use::Read),
+    (".juliaup", Use::Layered),
     (".local/bin", Use::Read),
     (".local/lib", Use::Read),
     (".local/pipx", Use::Read),
-    (".local/share/fnm", Use::Read),
-    (".local/share/mise", Use::Read),
+    (".local/share/fnm", Use::Layered),
+    (".local/share/mise", Use::Layered),
     (".local/share/pnpm", Use::Overlay),
-    (".local/share/uv", Use::Read),
+    (".local/share/uv", Use::Layered),
     (".local/state", Use::Scratch),
     (".m2/repository", Use::Overlay),
     (".mix", Use::Overlay),
@@ -132,18 +136,18 @@ pub const HOME: &[(&str, Use)] = &[
     (".npm", Use::Overlay),
     (".npm-global", Use::Read),
     (".nuget", Use::Overlay),
-    (".nvm", Use::Read),
-    (".opam", Use::Read),
-    (".pyenv", Use::Read),
-    (".rbenv", Use::Read),
-    (".rustup", Use::Read),
-    (".rvm", Use::Read),
+    (".nvm", Use::Layered),
+    (".opam", Use::Layered),
+    (".pyenv", Use::Layered),
+    (".rbenv", Use::Layered),
+    (".rustup", Use::Layered),
+    (".rvm", Use::Layered),
     (".sbt", Use::Overlay),
-    (".sdkman", Use::Read),
+    (".sdkman", Use::Layered),
     (".stack", Use::Overlay),
-    (".swiftly", Use::Read),
+    (".swiftly", Use::Layered),
     (".terminfo", Use::Read),
-    (".volta", Use::Read),
+    (".volta", Use::Layered),
     (".yarn", Use::Overlay),
     (".zig", Use::Read),
     ("go", Use::Overlay),
@@ -151,17 +155,17 @@ pub const HOME: &[(&str, Use)] = &[
 
 /// Variables that name a toolchain's directory; what they name can be used like its usual place.
 pub const HOMES_BY_VARIABLE: &[(&str, Use)] = &[
-    ("ASDF_DIR", Use::Read),
+    ("ASDF_DIR", Use::Layered),
     ("CARGO_HOME", Use::Overlay),
     ("GOPATH", Use::Overlay),
     ("GOROOT", Use::Read),
     ("JAVA_HOME", Use::Read),
-    ("NVM_DIR", Use::Read),
-    ("PYENV_ROOT", Use::Read),
-    ("RUSTUP_HOME", Use::Read),
-    ("SDKMAN_DIR", Use::Read),
+    ("NVM_DIR", Use::Layered),
+    ("PYENV_ROOT", Use::Layered),
+    ("RUSTUP_HOME", Use::Layered),
+    ("SDKMAN_DIR", Use::Layered),
     ("VIRTUAL_ENV", Use::Read),
-    ("VOLTA_HOME", Use::Read),
+    ("VOLTA_HOME", Use::Layered),
 ];
 
 /// Variables that pass into every run: they say how to show things and where toolchains are.
