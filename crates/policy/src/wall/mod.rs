@@ -348,3 +348,6 @@ fn bounds(policy: &Policy) -> Bounds {
         idle_seconds: limits.idle_seconds.as_ref().map(|limit| limit.value),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Kind, Level, Net, Plan, Sourced};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{SettingsGround, ViolationAction};
+
+fn at(path: &str) -> AbsPath {
+    AbsPath::lexical(Path::new(path)).unwrap()
+}
+
+fn ground() -> Ground {
+    Ground {
+        workspace: at("/home/u/proj"),
+        home: at("/home/u"),
+        closed: Vec::new(),
+        unfit: None,
+        agent_files: Vec::new(),
+        own_files: vec![at("/home/u/proj/ringwall.toml")],
+        grant_file: PathBuf::from("/home/u/proj/ringwall.toml"),
+        settings: SettingsGround::default(),
+    }
+}
+
+fn marked(path: &str, mark: Mark, entry: Entry) -> Marked {
+    Marked { path: at(path), mark, entry }
+}
+
+fn site() -> Site {
+    let entries = [
+        ("/usr", Entry::Directory),
+        ("/bin", Entry::Link("usr/bin".into())),
+        ("/etc/ssl/certs", Entry::Directory),
+        ("/home/u/.cargo", Entry::Directory),
+        ("/home/u/.cargo/credentials.toml", Entry::File),
+        ("/home/u/.nvm", Entry::Directory),
+        ("/home/u/proj/ringwall.toml", Entry::File),
+    ];
+    Site {
+        entries: entries.into_iter().map(|(path, entry)| (path.into(), entry)).collect(),
+        marked: vec![
+            marked("/home/u/proj/.git", Mark::Held, Entry::Directory),
+            marked("/home/u/proj/.git/config", Mark::Frozen, Entry::File),
+            marked("/home/u/proj/sub/deep/.git/hooks", Mark::Frozen, Entry::Directory),
+            marked("/home/u/proj/.env", Mark::Hidden, Entry::File),
+        ],
+        environment: vec![
+            ("PATH".into(), "/usr/bin".into()),
+            ("AWS_SECRET_ACCESS_KEY".into(), "s".into()),
+            ("CARGO_HOME".into(), "/".into()),
+        ],
+        ..Site::default()
+    }
+}
+
+fn plan(level: Level) -> Plan {
+    let mut policy = Policy::built_in();
+    policy.level = Sourced::built_in(level);
+    compile(&policy, &ground(), &at("/home/u/proj"), &site())
+}
+
+fn kind<'a>(plan: &'a Plan, path: &str) -> Option<&'a Kind> {
+    plan.pieces.iter().find(|piece| piece.path == at(path)).map(|piece| &piece.kind)
+}
+
+#[test]
+fn the_workspace_is_writable_and_home_is_not_there() {
+    let plan = plan(Level::Readwrite);
+    let allows = |path: &str, write| plan.allows(&at(path), write);
+    for (path, read, write) in [
+        ("/home/u/proj/src/main.rs", true, true),
+        ("/home/u/proj/.git/objects/ab", true, true),
+        ("/home/u/proj/.git/config", true, false),
+        ("/home/u/proj/sub/deep/.git/hooks/pre-commit", true, false),
+        ("/home/u/proj/.env", false, false),
+        ("/home/u/proj/ringwall.toml", true, false),
+        ("/home/u/.ssh/id_ed25519", false, false),
+        ("/home/u/.cargo/registry/index", true, true),
+        ("/home/u/.cargo/credentials.toml", false, false),
+        ("/home/u/.nvm/versions", true, false),
+        ("/home/u/.cache/tool/x", true, true),
+        ("/usr/bin/cat", true, false),
+        ("/etc/ssl/certs/ca.pem", true, false),
+        ("/etc/shadow", false, false),
+        ("/tmp/x", true, true),
+        ("/home/v/x", false, false),
+        ("/home/u/proj-evil/x", false, false),
+    ] {
+        assert_eq!((allows(path, false), allows(path, true)), (read, write), "{path}");
+    }
+    assert_eq!(plan.network, Net::Own);
+}
+
+#[test]
+fn everything_above_a_protected_name_is_held_in_place() {
+    let plan = plan(Level::Readwrite);
+    for path in [
+        "/home/u/proj/.git",
+        "/home/u/proj/sub",
+        "/home/u/proj/sub/deep",
+        "/home/u/proj/sub/deep/.git",
+    ] {
+        assert_eq!(kind(&plan, path), Some(&Kind::Pinned), "{path}");
+    }
+    assert_eq!(kind(&plan, "/home/u/proj"), Some(&Kind::Write));
+}
+
+#[test]
+fn parents_come_before_what_lies_in_them() {
+    for level in [Level::Readonly, Level::Readwrite, Level::Network, Level::Full] {
+        let plan = plan(level);
+        for (number, piece) in plan.pieces.iter().enumerate() {
+            let later = plan.pieces.iter().skip(number);
+            let parent = later.filter(|other| piece.path.is_within(&other.path)).count();
+            assert_eq!(parent, 1, "{}", piece.path);
+        }
+    }
+}
+
+#[test]
+fn the_environment_is_built_from_nothing() {
+    let plan = plan(Level::Readwrite);
+    let names: Vec<_> =
+        plan.environment.iter().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+    assert!(!names.contains(&"AWS_SECRET_ACCESS_KEY".to_owned()), "{names:?}");
+    for name in ["PATH", "HOME", "TMPDIR", "GIT_CEILING_DIRECTORIES"] {
+        assert!(names.contains(&name.to_owned()), "{name}");
+    }
+    // A variable that names the root does not open it.
+    assert!(kind(&plan, "/").is_none());
+}
+
+#[test]
+fn a_place_in_the_middle_of_private_ground_stays_outside() {
+    let mut ground = ground();
+    ground.workspace = at("/tmp/a/proj");
+    ground.home = at("/tmp/a/home");
+    let plan = compile(&Policy::built_in(), &ground, &at("/tmp/a/proj"), &Site::default());
+    assert_eq!(kind(&plan, "/tmp/a"), Some(&Kind::Outside));
+    assert!(!plan.allows(&at("/tmp/a/other/x"), false));
+    assert!(plan.allows(&at("/tmp/a/proj/x"), true));
+    assert!(plan.allows(&at("/tmp/b"), true));
+}
+
+#[test]
+fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
+    let mut policy = Policy::built_in();
+    policy.level = Sourced::built_in(Level::Readonly);
+    let grant =
+        Grant { path: at("/home/u/proj/TODO.md"), write: true, entry: None, why: "phase".into() };
+    let site = Site { grants: vec![grant], ..site() };
+    let plan = compile(&policy, &ground(), &at("/home/u/proj"), &site);
+    assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
+    assert!(plan.allows(&at("/home/u/proj/TODO.md"), true));
+    assert!(!plan.allows(&at("/home/u/proj/src/main.rs"), true));
+}
+
+#[test]
+fn a_read_grant_takes_no_write_away() {
+    let grant = |path: &str, write| Grant {
+        path: at(path),
+        write,
+        entry: Some(Entry::Directory),
+        why: "rule".into(),
+    };
+    let grants = vec![grant("/data", true), grant("/data/in", false), grant("/lib2", false)];
+    let plan =
+        compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &Site { grants, ..site() });
+    assert!(plan.allows(&at("/data/in/x"), true));
+    assert!(plan.allows(&at("/lib2/x"), false) && !plan.allows(&at("/lib2/x"), true));
+}
+
+#[test]
+fn habits_are_quiet_and_secrets_are_not() {
+    let (policy, ground) = (Policy::built_in(), ground());
+    assert_eq!(policy.violation.action.value, ViolationAction::Stop);
+    let quiet = Quiet::new(&policy, &ground);
+    for path in [
+        "/home/u/.gitconfig",
+        "/home/u/package.json",
+        "/home/node_modules/x",
+        "/etc/ssh/ssh_config",
+        "/home/u/.config/git/config",
+    ] {
+        assert!(quiet.covers(&at(path)), "{path}");
+    }
+    for path in [
+        "/home/u/.ssh/id_ed25519",
+        "/home/u/.aws/credentials",
+        "/home/u/.config/gh/hosts.yml",
+        "/etc/shadow",
+        "/home/u/notes.txt",
+        "/home/v/.gitconfig",
+    ] {
+        assert!(!quiet.covers(&at(path)), "{path}");
+    }
+    assert!(quiet.covers_write(&at("/usr/lib/python3/__pycache__/x.pyc")));
+    assert!(!quiet.covers_write(&at("/home/u/.bashrc")));
+}
+
+prop_compose! {
+    fn path()(parts in prop::collection::vec(
+        prop::sample::select(vec![
+            "home", "u", "proj", ".git", "config", "hooks", "sub", "deep", "src", ".env", ".ssh",
+            ".cargo", ".cache", "usr", "bin", "etc", "tmp", "dev", "null", "x", "ringwall.toml",
+            "credentials.toml", "proc", "var",
+        ]), 0..7)) -> AbsPath {
+        at(&format!("/{}", parts.join("/")))
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_level_allows_whatever_the_one_below_allows(path in path(), write in any::<bool>()) {
+        let levels = [Level::Readonly, Level::Readwrite, Level::Network, Level::Full];
+        let allowed = levels.map(|level| plan(level).allows(&path, write));
+        prop_assert!(allowed.is_sorted(), "{path} {write}: {allowed:?}");
+    }
+
+    #[test]
+    fn protected_names_and_deny_rules_hold_at_every_level(path in path()) {
+        let held = ["/home/u/proj/.git/config", "/home/u/proj/.env", "/home/u/proj/sub/deep/.git/hooks"];
+        if held.iter().any(|held| path.is_within(&at(held))) {
+            for level in [Level::Readonly, Level::Readwrite, Level::Network, Level::Full] {
+                prop_assert!(!plan(level).allows(&path, true), "{path} at {level}");
+            }
+        }
+    }
+}
