@@ -34,7 +34,7 @@ fn site() -> Site {
         ("/etc/ssl/certs", Entry::Directory),
         ("/home/u/.cargo", Entry::Directory),
         ("/home/u/.cargo/credentials.toml", Entry::File),
-        ("/home/u/.nvm", Entry::Directory),
+        ("/home/u/.local/bin", Entry::Directory),
         ("/home/u/proj/ringwall.toml", Entry::File),
     ];
     Site {
@@ -78,7 +78,7 @@ fn the_workspace_is_writable_and_home_is_not_there() {
         ("/home/u/.ssh/id_ed25519", false, false),
         ("/home/u/.cargo/registry/index", true, true),
         ("/home/u/.cargo/credentials.toml", false, false),
-        ("/home/u/.nvm/versions", true, false),
+        ("/home/u/.local/bin/tool", true, false),
         ("/home/u/.cache/tool/x", true, true),
         ("/usr/bin/cat", true, false),
         ("/etc/ssl/certs/ca.pem", true, false),
