@@ -49,8 +49,14 @@ _ringwall() {
             ringwall,prompt)
                 cmd="ringwall__subcmd__prompt"
                 ;;
+            ringwall,run)
+                cmd="ringwall__subcmd__run"
+                ;;
             ringwall,trust)
                 cmd="ringwall__subcmd__trust"
+                ;;
+            ringwall,try-acts)
+                cmd="ringwall__subcmd__try__subcmd__acts"
                 ;;
             ringwall,uninstall)
                 cmd="ringwall__subcmd__uninstall"
@@ -136,8 +142,14 @@ _ringwall() {
             ringwall__subcmd__help,prompt)
                 cmd="ringwall__subcmd__help__subcmd__prompt"
                 ;;
+            ringwall__subcmd__help,run)
+                cmd="ringwall__subcmd__help__subcmd__run"
+                ;;
             ringwall__subcmd__help,trust)
                 cmd="ringwall__subcmd__help__subcmd__trust"
+                ;;
+            ringwall__subcmd__help,try-acts)
+                cmd="ringwall__subcmd__help__subcmd__try__subcmd__acts"
                 ;;
             ringwall__subcmd__help,uninstall)
                 cmd="ringwall__subcmd__help__subcmd__uninstall"
@@ -200,7 +212,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --help --version hook explain init install uninstall doctor policy grant trust audit prompt completions help"
+            opts="-h -V --help --version hook run explain init install uninstall doctor policy grant trust audit prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -588,7 +600,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="hook explain init install uninstall doctor policy grant trust audit prompt completions help"
+            opts="hook run explain init install uninstall doctor policy grant trust audit prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -881,7 +893,35 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__run)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__trust)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__try__subcmd__acts)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1167,8 +1207,80 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__run)
+            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --agent)
+                    COMPREPLY=($(compgen -W "claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --config)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --workspace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --phase)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --level)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-read)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-domain)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --events)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --enforcement)
+                    COMPREPLY=($(compgen -W "namespaces landlock" -- "${cur}"))
+                    return 0
+                    ;;
+                --attribution)
+                    COMPREPLY=($(compgen -W "tripwire notify inferred" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__trust)
             opts="-h --yes --forget --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__try__subcmd__acts)
+            opts="-h --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -61,7 +61,10 @@ pub fn try_all(targets: &Targets) -> Vec<Act> {
             "see a variable that was not passed",
             std::env::var(&targets.variable).map_err(|_| io::Error::from(io::ErrorKind::NotFound)),
         ),
-        act("write a kernel setting", std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern")),
+        act(
+            "write a kernel setting",
+            std::fs::OpenOptions::new().write(true).open("/proc/sys/kernel/core_pattern"),
+        ),
     ];
     acts.extend(crate::sys::forbidden_calls().into_iter().map(|(name, done)| act(name, done)));
     acts.push(status("hold a capability", "CapEff", |value| value.trim_matches('0').is_empty()));

@@ -56,8 +56,7 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
     let acts: Vec<Act> = serde_json::from_slice(&output.stdout).map_err(|_| {
         String::from_utf8_lossy(&output.stderr).lines().take(6).collect::<Vec<_>>().join("; ")
     })?;
-    let events =
-        std::fs::read_to_string(scratch.dir.path().join("events")).unwrap_or_default();
+    let events = std::fs::read_to_string(scratch.dir.path().join("events")).unwrap_or_default();
     let started = events
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
