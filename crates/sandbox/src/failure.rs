@@ -33,6 +33,8 @@ pub enum Step {
     Processes,
     /// The loopback interface.
     Loopback,
+    /// The process that becomes the command.
+    Fork,
     /// Limits on resources.
     Limits,
     /// The directory to work in.
@@ -95,6 +97,7 @@ impl fmt::Display for Failed {
             Step::Protect => "protecting a name",
             Step::Processes => "mounting /proc",
             Step::Loopback => "bringing loopback up",
+            Step::Fork => "starting a process",
             Step::Limits => "setting limits",
             Step::Directory => "entering the working directory",
             Step::Capabilities => "dropping capabilities",

@@ -2,15 +2,28 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use model::Bounds;
+
+use crate::sys;
 
 /// A control group of one run. It is removed when the run has ended.
 #[derive(Debug)]
 pub(crate) struct Group {
     dirs: Vec<PathBuf>,
     describe: &'static str,
+    janitor: Option<Janitor>,
+}
+
+/// A process that removes the group should the supervisor be killed. It waits for the other end
+/// of a pipe to be closed, which nothing can prevent.
+#[derive(Debug)]
+struct Janitor {
+    pid: i32,
+    _pipe: OwnedFd,
 }
 
 /// A limit: the controller, and the file and value that set it.
@@ -54,7 +67,9 @@ impl Group {
         if settings.is_empty() {
             return None;
         }
-        Self::unified(&settings).or_else(|| Self::legacy(&settings))
+        let mut group = Self::unified(&settings).or_else(|| Self::legacy(&settings))?;
+        group.janitor = Janitor::start(&group.dirs).ok();
+        Some(group)
     }
 
     /// One tree for all controllers.
@@ -65,7 +80,7 @@ impl Group {
         }
         let dir = root.join(own_group("")?.trim_start_matches('/')).join(name());
         fs::create_dir(&dir).ok()?;
-        let group = Self { dirs: vec![dir.clone()], describe: "cgroup" };
+        let group = Self { dirs: vec![dir.clone()], describe: "cgroup", janitor: None };
         let all = settings.iter().all(|setting| set(&dir, setting.unified, setting.value));
         // What was made goes again with `group`.
         all.then_some(group)
@@ -73,7 +88,7 @@ impl Group {
 
     /// A tree for each controller.
     fn legacy(settings: &[Setting]) -> Option<Self> {
-        let mut group = Self { dirs: Vec::new(), describe: "cgroup v1" };
+        let mut group = Self { dirs: Vec::new(), describe: "cgroup v1", janitor: None };
         for setting in settings {
             let own = own_group(setting.controller)?;
             let root = Path::new("/sys/fs/cgroup").join(setting.controller);
@@ -96,25 +111,48 @@ impl Group {
     }
 
     /// Moves the calling process in. What it starts is in there too.
-    pub(crate) fn enter(&self) {
-        for dir in &self.dirs {
-            let _ = fs::write(dir.join("cgroup.procs"), "0");
-        }
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        self.dirs.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), "0"))
+    }
+
+    /// The process of ours that watches over the group.
+    pub(crate) fn janitor(&self) -> Option<i32> {
+        self.janitor.as_ref().map(|janitor| janitor.pid)
     }
 }
 
 impl Drop for Group {
     fn drop(&mut self) {
-        for dir in &self.dirs {
-            // The last processes may need a moment to be gone.
-            for _ in 0..200 {
-                match fs::remove_dir(dir) {
-                    Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {
-                        std::thread::sleep(std::time::Duration::from_millis(5));
-                    }
-                    _ => break,
-                }
-            }
+        remove(&self.dirs, Duration::from_secs(1));
+        if let Some(janitor) = self.janitor.take() {
+            sys::kill_child(janitor.pid);
+        }
+    }
+}
+
+impl Janitor {
+    fn start(dirs: &[PathBuf]) -> io::Result<Self> {
+        let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
+        if let Some(pid) = sys::fork()? {
+            return Ok(Self { pid, _pipe: theirs });
+        }
+        // A signal to the supervisor's group is not for it.
+        let _ = rustix::process::setsid();
+        sys::close_all_but(ours.as_fd());
+        let _ = rustix::io::retry_on_intr(|| rustix::io::read(&ours, &mut [0u8; 1]));
+        remove(dirs, Duration::from_secs(10));
+        sys::exit_now(0)
+    }
+}
+
+/// Removes groups. The last processes in them may need a moment to be gone.
+fn remove(dirs: &[PathBuf], patience: Duration) {
+    let since = Instant::now();
+    for dir in dirs {
+        while fs::remove_dir(dir).is_err_and(|error| error.kind() == io::ErrorKind::ResourceBusy)
+            && since.elapsed() < patience
+        {
+            std::thread::sleep(Duration::from_millis(5));
         }
     }
 }

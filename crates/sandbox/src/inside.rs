@@ -1,4 +1,4 @@
-//! The two processes of ours inside the wall: the first one, which builds it and then only waits,
+//! The two processes of ours behind the wall: the first one, which builds it and then only waits,
 //! and the one that closes the door behind itself and becomes the command.
 
 use std::ffi::{CString, OsStr, OsString};
@@ -8,17 +8,20 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use model::{Net, Plan};
+use model::{Base, Net, Plan};
+use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::DumpableBehavior;
 
 use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
+use crate::group::Group;
 use crate::mounts::{Floor, Mounts};
 use crate::rights;
 use crate::sys::{self, Resource};
 use crate::talk::{Message, hear_leave, tell};
+use crate::unmounted;
 
 /// What the child is to do.
 pub(crate) struct Inside<'a> {
@@ -29,8 +32,10 @@ pub(crate) struct Inside<'a> {
     pub(crate) user: (u32, u32),
     pub(crate) canary: &'a Canary,
     pub(crate) socket: OwnedFd,
-    /// Limits that are held by a control group already.
-    pub(crate) grouped: bool,
+    /// The control group that holds some limits already.
+    pub(crate) group: Option<&'a Group>,
+    /// A directory to remove should the supervisor be killed.
+    pub(crate) private: Option<&'a Path>,
     pub(crate) omit: Omit,
 }
 
@@ -74,12 +79,26 @@ impl Inside<'_> {
 
     fn fail(&self, failed: Failed) -> ! {
         let _ = tell(&self.socket, &Message::Failed(failed), &[]);
+        self.exit_after_all()
+    }
+
+    /// Ends this process and takes with it what nobody else might remove.
+    fn exit_after_all(&self) -> ! {
+        if let Some(private) = self.private {
+            unmounted::remove(private);
+        }
         sys::exit_now(1)
     }
 
     fn build(&self) -> Result<Vec<String>, Failed> {
-        sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+        if self.enforcement == Enforcement::Namespaces {
+            sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+        }
+        if let Some(group) = self.group {
+            group.enter().map_err(|error| Failed::new(Step::Limits, error))?;
+        }
         if self.enforcement == Enforcement::Landlock {
+            self.prepare_to_outlive()?;
             return Ok(Vec::new());
         }
         map_user(self.user)?;
@@ -119,16 +138,67 @@ impl Inside<'_> {
     }
 
     fn start(self, missing: Vec<String>) -> ! {
-        if self.enforcement == Enforcement::Landlock {
-            self.become_command(missing);
-        }
         // What this process was started with is not for the run to see.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         sys::wipe_environment();
+        if self.enforcement == Enforcement::Landlock {
+            self.start_and_outlive(missing);
+        }
         match sys::fork() {
             Ok(None) => self.become_command(missing),
             Ok(Some(command)) => self.wait(command),
-            Err(error) => self.fail(Failed::new(Step::Execute, error)),
+            Err(error) => self.fail(Failed::new(Step::Fork, error)),
+        }
+    }
+
+    /// Without a process namespace nothing ends with this process. So it outlives the supervisor
+    /// should that be killed, and a signal to the supervisor's group must not reach it.
+    fn prepare_to_outlive(&self) -> Result<(), Failed> {
+        rustix::process::setpgid(None, None)
+            .map_err(|error| Failed::new(Step::Bond, error.into()))?;
+        sys::adopt_orphans();
+        if let Some(private) = self.private {
+            // Made with its rights, so that nobody can be in it before us.
+            rustix::fs::mkdir(private, Mode::RWXU)
+                .map_err(|error| Failed::new(Step::Store, error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the supervisor's end too, and then ends everything itself.
+    fn start_and_outlive(self, missing: Vec<String>) -> ! {
+        let ends = match sys::signal_descriptor(&[libc::SIGCHLD]) {
+            Ok(ends) => ends,
+            Err(error) => self.fail(Failed::new(Step::Bond, error)),
+        };
+        let command = match sys::fork() {
+            Ok(None) => self.become_command(missing),
+            Ok(Some(command)) => command,
+            Err(error) => self.fail(Failed::new(Step::Fork, error)),
+        };
+        if let Err(failed) = drop_capabilities() {
+            self.fail(failed);
+        }
+        loop {
+            let mut events = [
+                PollFd::new(&ends, PollFlags::IN),
+                // Nothing is read here: what arrives is for the command. Only its end counts.
+                PollFd::new(&self.socket, PollFlags::empty()),
+            ];
+            let _ = rustix::event::poll(&mut events, None);
+            let [ended, left] = &events;
+            if !left.revents().is_empty() {
+                sys::kill_descendants(&[]);
+                self.exit_after_all();
+            }
+            if ended.revents().is_empty() {
+                continue;
+            }
+            while sys::next_signal(ends.as_fd()).is_some() {}
+            while let Ok((pid @ 1.., status)) = sys::wait_any_now() {
+                // The supervisor ends this process when it has ended all others.
+                self.heed(command, pid, status);
+            }
         }
     }
 
@@ -143,20 +213,29 @@ impl Inside<'_> {
         }
         loop {
             match sys::wait_any() {
-                Ok((pid, status)) if pid == command => {
-                    if sys::is_stopped(status) {
-                        let signal = sys::stop_signal(status);
-                        let _ = tell(&self.socket, &Message::Stopped(signal), &[]);
-                    } else {
-                        let _ = tell(&self.socket, &Message::Exited(status), &[]);
+                Ok((pid, status)) => {
+                    if self.heed(command, pid, status) {
                         sys::exit_now(0);
                     }
                 }
-                Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => sys::exit_now(1),
             }
         }
+    }
+
+    /// Tells what became of the command. Whether that was its end.
+    fn heed(&self, command: i32, pid: i32, status: i32) -> bool {
+        if pid != command {
+            return false;
+        }
+        let stopped = sys::is_stopped(status);
+        let message = match stopped {
+            true => Message::Stopped(sys::stop_signal(status)),
+            false => Message::Exited(status),
+        };
+        let _ = tell(&self.socket, &message, &[]);
+        !stopped
     }
 
     fn become_command(self, missing: Vec<String>) -> ! {
@@ -172,6 +251,9 @@ impl Inside<'_> {
         // Readable by the supervisor again: it must see what is tried.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
         let _ = rustix::process::setpgid(None, None);
+        if self.enforcement == Enforcement::Landlock {
+            sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+        }
         self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
         rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
@@ -205,7 +287,7 @@ impl Inside<'_> {
         if let Some(size) = limits.file_size {
             sys::lower_limit(Resource::FileSize, size.0)?;
         }
-        if !self.grouped {
+        if self.group.is_none() {
             if let Some(processes) = limits.processes {
                 sys::lower_limit(Resource::Processes, u64::from(processes))?;
             }
@@ -243,10 +325,15 @@ impl Inside<'_> {
     fn try_forbidden(&self) -> SelfTest {
         let file = &self.canary.file;
         let open = |flags: OFlags| rustix::fs::open(file, flags | OFlags::CLOEXEC, Mode::empty());
-        let mut tried = vec![
-            (format!("reading {}", file.display()), open(OFlags::RDONLY).is_err()),
-            (format!("writing {}", file.display()), open(OFlags::WRONLY | OFlags::APPEND).is_err()),
-        ];
+        let mut tried = vec![(
+            format!("writing {}", file.display()),
+            open(OFlags::WRONLY | OFlags::APPEND).is_err(),
+        )];
+        // Where the whole host can be read and no mount hides a part of it, this is no secret.
+        if self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Nothing {
+            let refused = open(OFlags::RDONLY).is_err();
+            tried.push((format!("reading {}", file.display()), refused));
+        }
         if self.plan.network == Net::Own {
             let port = self.canary.port;
             tried.push((format!("connecting to the host's 127.0.0.1:{port}"), !connects(port)));

@@ -64,12 +64,19 @@ pub(crate) fn start_in_namespaces(
     child: BorrowedFd<'_>,
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<i32> {
+    let supervisor = rustix::process::getpid();
     if let Some(helper) = sys::fork()? {
         return Ok(helper);
     }
     let spaces = Spaces::USER | Spaces::MOUNT;
     let entered = rustix::thread::move_into_thread_name_spaces(child, spaces);
-    let done = entered.map_err(io::Error::from).and_then(|()| act());
+    // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
+    // namespace clears the bond, so it is made here.
+    let bound = entered.map_err(io::Error::from).and_then(|()| sys::die_with_parent());
+    if rustix::process::getppid() != Some(supervisor) {
+        sys::exit_now(libc::EIO);
+    }
+    let done = bound.and_then(|()| act());
     // An error without a number must not look like success.
     let code = done.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     sys::exit_now(code)

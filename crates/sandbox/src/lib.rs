@@ -24,6 +24,7 @@ mod sys;
 mod talk;
 mod terrain;
 pub mod tripwire;
+mod unmounted;
 mod usage;
 mod warden;
 

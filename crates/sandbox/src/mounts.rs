@@ -161,10 +161,10 @@ impl<'a> Mounts<'a> {
                     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
                     Mode::empty(),
                 );
-                if let Ok(dir) = opened
-                    && let Ok(mut entries) = rustix::fs::Dir::new(dir)
-                {
-                    entries.by_ref().for_each(drop);
+                if let Ok(dir) = opened {
+                    // Asking for the first name brings all that fit; more are not worth a trip.
+                    let mut buffer = [const { std::mem::MaybeUninit::<u8>::uninit() }; 32 * 1024];
+                    let _ = rustix::fs::RawDir::new(dir, &mut buffer).next();
                 }
             }
         }
@@ -236,7 +236,11 @@ impl<'a> Mounts<'a> {
     }
 
     fn make(&self, piece: &Piece) -> io::Result<()> {
-        self.make_directories(&piece.path.parent())?;
+        let parent = piece.path.parent();
+        // Making what is there asks the tripwire each time; looking does not.
+        if find(self.root.as_fd(), &parent).is_err() {
+            self.make_directories(&parent)?;
+        }
         let name = relative(&piece.path);
         if piece.directory {
             rustix::fs::mkdirat(&self.root, name, Mode::from(0o755))?;
@@ -263,7 +267,10 @@ impl<'a> Mounts<'a> {
         if find(self.root.as_fd(), &link.path).is_ok() {
             return Ok(());
         }
-        self.make_directories(&link.path.parent())?;
+        let parent = link.path.parent();
+        if find(self.root.as_fd(), &parent).is_err() {
+            self.make_directories(&parent)?;
+        }
         rustix::fs::symlinkat(&link.target, &self.root, relative(&link.path))?;
         Ok(())
     }

@@ -34,6 +34,8 @@ pub(crate) struct Watcher<'a> {
     pub(crate) rehearsal: bool,
     /// Whether reads are watched too, because no tripwire sees them.
     pub(crate) reads: bool,
+    /// Whether root directory and loopback are the run's own, and not the host's.
+    pub(crate) own_root: bool,
 }
 
 /// The longest path that the kernel takes.
@@ -108,6 +110,9 @@ impl Watcher<'_> {
             }
             return go_on;
         }
+        if self.is_on_the_way(operation, &path) {
+            return go_on;
+        }
         // Whether or not a write could have worked, it was tried; a read of nothing is nothing.
         let exists = path.as_path().symlink_metadata().is_ok();
         let creates = matches!(
@@ -139,6 +144,17 @@ impl Watcher<'_> {
         match self.warden.refused(attempt, &program) {
             Ruling::Refuse(errno) => Judged::Reply(Reply::Errno(errno)),
             Ruling::Stop => Judged::Stop,
+        }
+    }
+
+    /// Whether this does no more than walk. The run's own root shows nothing but ways; the host's
+    /// shows everything else too.
+    fn is_on_the_way(&self, operation: Operation, path: &AbsPath) -> bool {
+        match operation {
+            // A place, and nothing of what is in it.
+            Operation::Look => true,
+            Operation::List | Operation::Read => self.own_root && self.plan.is_way(path),
+            _ => false,
         }
     }
 
@@ -199,7 +215,8 @@ impl Watcher<'_> {
             }
             Address::Ip(target) if self.plan.network == Net::Own => {
                 let ip = target.ip().to_canonical();
-                if ip.is_loopback() || ip.is_unspecified() || !is_stream(pid, socket) {
+                let own = self.own_root && (ip.is_loopback() || ip.is_unspecified());
+                if own || !is_stream(pid, socket) {
                     return go_on;
                 }
                 match self.warden.connected(target, &Program::look_up_here(pid)) {

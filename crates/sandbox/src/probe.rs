@@ -67,12 +67,29 @@ pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
                      systempaths=unconfined)"
                 .into(),
         }),
+        // Whatever the kernel says: it makes no namespaces for us.
+        Step::Namespaces => lacking.extend(apparmor().or_else(|| Some(unknown_refusal()))),
         Step::Identity | Step::Private | Step::Store if refused => {
             lacking.extend(apparmor().or_else(|| Some(unknown_refusal())));
         }
         _ => {}
     }
     lacking
+}
+
+/// Whether a wall without namespaces would not need the step that failed.
+pub(crate) fn is_about_namespaces(failed: &Failed) -> bool {
+    matches!(
+        failed.step,
+        Step::Namespaces
+            | Step::Identity
+            | Step::Private
+            | Step::Store
+            | Step::Tripwire
+            | Step::Root
+            | Step::Processes
+            | Step::Loopback
+    )
 }
 
 /// Another program watches calls, and there can be only one.

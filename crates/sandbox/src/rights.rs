@@ -6,7 +6,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
     Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
 };
-use model::{Base, Kind, Net, Plan};
+use model::{Base, Kind, Net, Piece, Plan};
 
 use crate::failure::{Failed, Step};
 use crate::got::Enforcement;
@@ -56,7 +56,10 @@ fn apply(plan: &Plan, enforcement: Enforcement, abi: ABI) -> Result<(), landlock
             Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => {
                 continue;
             }
-            Kind::Read if enforcement == Enforcement::Landlock => read,
+            Kind::Read if enforcement == Enforcement::Landlock => {
+                created = add_around(created, plan, piece.path.as_path(), read)?;
+                continue;
+            }
             Kind::Read if plan.late.iter().any(|late| late.is_within(&piece.path)) => all,
             Kind::Read => continue,
         };
@@ -67,6 +70,30 @@ fn apply(plan: &Plan, enforcement: Enforcement, abi: ABI) -> Result<(), landlock
     }
     created.restrict_self()?;
     Ok(())
+}
+
+/// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries around
+/// the closed one are opened one by one.
+fn add_around(
+    mut ruleset: landlock::RulesetCreated,
+    plan: &Plan,
+    path: &std::path::Path,
+    access: BitFlags<AccessFs>,
+) -> Result<landlock::RulesetCreated, landlock::RulesetError> {
+    let closed = |piece: &Piece| piece.kind == Kind::Closed;
+    if plan.pieces.iter().any(|piece| closed(piece) && piece.path.as_path() == path) {
+        return Ok(ruleset);
+    }
+    if !plan.pieces.iter().any(|piece| closed(piece) && piece.path.as_path().starts_with(path)) {
+        return add(ruleset, path, access);
+    }
+    ruleset = add(ruleset, path, AccessFs::ReadDir.into())?;
+    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+            ruleset = add_around(ruleset, plan, &entry.path(), access)?;
+        }
+    }
+    Ok(ruleset)
 }
 
 fn add(

@@ -27,6 +27,7 @@ use crate::sys::{self, Cloned};
 use crate::talk::{self, Message};
 use crate::terrain::View;
 use crate::tripwire::Tripwire;
+use crate::unmounted::{self, Unmounted};
 use crate::usage::{Activity, Usage};
 use crate::warden::Warden;
 
@@ -128,12 +129,40 @@ pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, Wall
         let (got, minimum) = (probed.enforcement, launch.minimum);
         return Err(WallError::TooWeak { got, minimum, diagnosis: probed.lacking });
     }
-    Supervisor::start(launch, probed)?.watch(warden)
+    let less_will_do = probed.enforcement > launch.minimum;
+    let lacking = match attempt(launch, probed, warden) {
+        Err(WallError::Failed { failed, diagnosis })
+            if less_will_do && probe::is_about_namespaces(&failed) =>
+        {
+            diagnosis
+        }
+        done => return done,
+    };
+    // Less is accepted, and every event says that it is less.
+    let enforcement = Enforcement::Landlock;
+    let mut less = probe::probe(Asked { enforcement, ..launch.asked }, launch.plan);
+    less.lacking.splice(0..0, lacking);
+    attempt(launch, less, warden)
+}
+
+fn attempt(
+    launch: &Launch<'_>,
+    got: Got,
+    warden: &mut dyn Warden,
+) -> Result<Outcome, WallError> {
+    if got.enforcement == Enforcement::Namespaces {
+        return Supervisor::start(launch, got, None)?.watch(warden);
+    }
+    let unmounted = Unmounted::of(launch.plan);
+    let launch = Launch { plan: &unmounted.plan, ..*launch };
+    Supervisor::start(&launch, got, Some(&unmounted))?.watch(warden)
 }
 
 struct Supervisor<'a> {
     launch: &'a Launch<'a>,
     got: Got,
+    /// What there is instead of mounts.
+    unmounted: Option<&'a Unmounted>,
     child: OwnedFd,
     child_pid: i32,
     socket: OwnedFd,
@@ -162,7 +191,11 @@ enum Next {
 }
 
 impl<'a> Supervisor<'a> {
-    fn start(launch: &'a Launch<'a>, got: Got) -> Result<Self, WallError> {
+    fn start(
+        launch: &'a Launch<'a>,
+        got: Got,
+        unmounted: Option<&'a Unmounted>,
+    ) -> Result<Self, WallError> {
         let fail = |step, error: io::Error, lacking: &[Lack]| WallError::Failed {
             failed: Failed::new(step, error),
             diagnosis: lacking.to_vec(),
@@ -184,15 +217,15 @@ impl<'a> Supervisor<'a> {
             sys::adopt_orphans();
         }
         let flags = probe::namespaces(got.enforcement, launch.plan);
-        let cloned =
-            sys::clone_into(flags).map_err(|error| fail(Step::Namespaces, error, &got.lacking))?;
+        let cloned = sys::clone_into(flags).map_err(|error| {
+            let failed = Failed::new(Step::Namespaces, error);
+            let diagnosis = probe::diagnose(&failed, &got);
+            WallError::Failed { failed, diagnosis }
+        })?;
         match cloned {
             Cloned::Child => {
                 drop(ours);
                 drop(signals);
-                if let Some(group) = &group {
-                    group.enter();
-                }
                 Inside {
                     plan: launch.plan,
                     command: launch.command,
@@ -201,7 +234,8 @@ impl<'a> Supervisor<'a> {
                     user: launch.user,
                     canary: launch.canary,
                     socket: theirs,
-                    grouped: group.is_some(),
+                    group: group.as_ref(),
+                    private: unmounted.map(|unmounted| unmounted.private.as_path()),
                     omit: launch.omit,
                 }
                 .run()
@@ -209,6 +243,7 @@ impl<'a> Supervisor<'a> {
             Cloned::Parent(child, child_pid) => Ok(Self {
                 launch,
                 got,
+                unmounted,
                 child,
                 child_pid,
                 socket: ours,
@@ -396,6 +431,7 @@ impl<'a> Supervisor<'a> {
             warden,
             rehearsal: self.started.is_none(),
             reads: self.got.attribution == Attribution::Notify,
+            own_root: self.got.enforcement == Enforcement::Namespaces,
         };
         if self.started.is_some() {
             self.activity.happened();
@@ -431,8 +467,9 @@ impl<'a> Supervisor<'a> {
             }
             Message::Listener => self.listener = descriptors.pop(),
             Message::NoListener => self.without_listener(),
-            Message::Ready { test, missing, landlock } => {
+            Message::Ready { test, mut missing, landlock } => {
                 self.got.landlock = landlock;
+                missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
                 if !test.holds() && self.launch.omit != Omit::SelfTest {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(WallError::DoesNotHold(what));
@@ -517,10 +554,17 @@ impl<'a> Supervisor<'a> {
     }
 
     fn kill(&self) {
-        let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
-        if self.got.enforcement == Enforcement::Landlock {
-            sys::kill_descendants();
+        match self.unmounted {
+            None => drop(rustix::process::pidfd_send_signal(&self.child, Signal::KILL)),
+            // The first process stays until everything is cleared up, in case we do not.
+            Some(_) => self.kill_descendants(),
         }
+    }
+
+    fn kill_descendants(&self) {
+        let janitor = self.group.as_ref().and_then(Group::janitor);
+        let spared: Vec<_> = janitor.into_iter().chain([self.child_pid]).collect();
+        sys::kill_descendants(&spared);
     }
 
     /// Waits until the child, and with it everything inside, is gone.
@@ -529,9 +573,14 @@ impl<'a> Supervisor<'a> {
         // A call that waits for an answer ends only when nobody is left to give one.
         self.device = None;
         self.listener = None;
+        if let Some(unmounted) = self.unmounted {
+            unmounted::remove(unmounted.private.as_path());
+            let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
+        }
         let usage = Usage::of_child(self.child_pid);
-        if self.got.enforcement == Enforcement::Landlock {
-            sys::kill_descendants();
+        if self.unmounted.is_some() {
+            // Whatever the child was about to start when it was killed.
+            self.kill_descendants();
         }
         usage
     }

@@ -93,6 +93,17 @@ pub(crate) fn set_mount(tree: BorrowedFd<'_>, set: u64, clear: u64) -> io::Resul
     check(done)
 }
 
+/// Closes every descriptor but one. For a forked process that uses nothing else any more.
+pub(crate) fn close_all_but(kept: BorrowedFd<'_>) {
+    let kept = kept.as_raw_fd().cast_unsigned();
+    let below = kept.checked_sub(1).map(|last| (0, last));
+    for (first, last) in below.into_iter().chain([(kept + 1, u32::MAX)]) {
+        // SAFETY: the caller uses none of these descriptors again, and never returns to code that
+        // owns one.
+        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+    }
+}
+
 /// Marks every descriptor from `first` on to be closed when a program is run.
 pub(crate) fn close_on_exec_from(first: u32) -> io::Result<()> {
     const CLOSE_RANGE_CLOEXEC: u32 = 4;
@@ -395,9 +406,18 @@ pub(crate) fn landlock_version() -> i32 {
 
 /// Waits for any child to end or stop.
 pub(crate) fn wait_any() -> io::Result<(i32, i32)> {
+    wait_flagged(libc::WUNTRACED)
+}
+
+/// A child that has ended or stopped already; number 0 if none has.
+pub(crate) fn wait_any_now() -> io::Result<(i32, i32)> {
+    wait_flagged(libc::WUNTRACED | libc::WNOHANG)
+}
+
+fn wait_flagged(flags: c_int) -> io::Result<(i32, i32)> {
     let mut status = 0;
     // SAFETY: the status lives through the call.
-    match unsafe { libc::waitpid(-1, &raw mut status, libc::WUNTRACED) } {
+    match unsafe { libc::waitpid(-1, &raw mut status, flags) } {
         -1 => Err(io::Error::last_os_error()),
         pid => Ok((pid, status)),
     }
@@ -488,20 +508,26 @@ pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::usage::Usage> {
 }
 
 /// Kills everything below this process, also what has left its parent: for walls without a
-/// process namespace, whose end would do that.
-pub(crate) fn kill_descendants() {
-    for _ in 0..100 {
+/// process namespace, whose end would do that. What is spared is left to the caller: neither
+/// waited for nor killed, but what is below it is.
+pub(crate) fn kill_descendants(spared: &[i32]) {
+    for _ in 0..500 {
         let mut todo = crate::usage::children(std::process::id().cast_signed());
-        if todo.is_empty() {
-            return;
-        }
+        let mut left = false;
         while let Some(pid) = todo.pop() {
             todo.extend(crate::usage::children(pid));
+            if spared.contains(&pid) {
+                continue;
+            }
+            left = true;
             // SAFETY: takes numbers only; the process is a descendant of this one.
             unsafe {
                 libc::kill(pid, libc::SIGKILL);
                 libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG);
             }
+        }
+        if !left {
+            return;
         }
         std::thread::sleep(std::time::Duration::from_millis(2));
     }
@@ -526,6 +552,15 @@ pub fn borrow_descriptor<T>(
     // SAFETY: the descriptor is borrowed for the length of the call; if the number is not open,
     // every use of it fails with EBADF.
     act(unsafe { BorrowedFd::borrow_raw(number) })
+}
+
+/// Kills a child and takes note of its end.
+pub(crate) fn kill_child(pid: i32) {
+    // SAFETY: takes numbers only; a child that was not waited for keeps its number.
+    unsafe {
+        libc::kill(pid, libc::SIGKILL);
+    }
+    let _ = wait_for(pid);
 }
 
 /// Whether a child has ended; takes note of its end.

@@ -4,27 +4,39 @@
 //! Landlock can open ground and nothing else. Private ground, layers and made files are not to be
 //! had; a protected name inside writable ground is refused by the watcher alone.
 
-use std::io;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+use std::time::SystemTime;
 
 use model::{AbsPath, Kind, Piece, Plan};
 
-/// The plan as far as Landlock can hold it, with one private directory, and what is missing of it.
-pub(crate) fn plan(plan: &Plan, private: &AbsPath) -> (Plan, Vec<String>) {
-    let mut missing = Vec::new();
-    let mut pieces: Vec<_> =
-        plan.pieces.iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
-    let why = "private to this run".to_owned();
-    pieces.push(Piece { path: private.clone(), kind: Kind::Write, directory: true, why });
-    pieces.sort_by(|a, b| a.path.cmp(&b.path));
-    let mut environment = plan.environment.clone();
-    environment.retain(|(name, _)| name != "TMPDIR");
-    environment.push(("TMPDIR".into(), private.as_path().into()));
-    // What is granted before it exists is put into the running tree by a mount.
-    let late = Vec::new();
-    missing.extend(plan.late.iter().map(|path| format!("{path}: to be made later")));
-    (Plan { pieces, links: Vec::new(), environment, late, ..plan.clone() }, missing)
+/// A plan as far as Landlock can hold it.
+pub(crate) struct Unmounted {
+    pub(crate) plan: Plan,
+    /// A directory of the host for this run alone, to be made and removed with it.
+    pub(crate) private: AbsPath,
+    /// What is not there.
+    pub(crate) missing: Vec<String>,
+}
+
+impl Unmounted {
+    pub(crate) fn of(plan: &Plan) -> Self {
+        let private = private();
+        let mut missing = Vec::new();
+        let mut pieces: Vec<_> =
+            plan.pieces.iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
+        let (path, why) = (private.clone(), "private to this run".to_owned());
+        pieces.push(Piece { path, kind: Kind::Write, directory: true, why });
+        pieces.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut environment = plan.environment.clone();
+        environment.retain(|(name, _)| name != "TMPDIR");
+        environment.push(("TMPDIR".into(), private.as_path().into()));
+        // What is granted before it exists would be put into the running tree by a mount.
+        missing.extend(plan.late.iter().map(|path| format!("{path}: only a mount could add it")));
+        let (links, late) = (Vec::new(), Vec::new());
+        let plan = Plan { pieces, links, late, environment, ..plan.clone() };
+        Self { plan, private, missing }
+    }
 }
 
 fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> {
@@ -33,13 +45,13 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
             kind.clone()
         }
         Kind::Overlay | Kind::Processes => Kind::Read,
-        // The system's own instead of a made one says nothing that every user may not read.
+        // The system's own instead of a made one: every user may read it.
         Kind::Text(_) if piece.path.as_path().starts_with("/etc") => Kind::Read,
         Kind::Outside => return None,
-        // Of these the host has what is not for the run: other users' files, other terminals.
+        // What the host has there is not for the run: files of others, other terminals.
         Kind::Scratch | Kind::Terminals | Kind::Text(_) => {
-            if piece.path.as_path().exists() || !piece.path.is_within(&plan.home) {
-                missing.push(format!("{}: only mounts could make it private", piece.path));
+            if !piece.path.is_within(&plan.home) || piece.path.as_path().exists() {
+                missing.push(format!("{}: only a mount could make it private", piece.path));
             }
             return None;
         }
@@ -47,45 +59,18 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
     Some(Piece { kind, ..piece.clone() })
 }
 
-/// A directory of the host that only this run writes, and that goes with it.
-#[derive(Debug)]
-pub(crate) struct Private {
-    path: AbsPath,
-}
-
-impl Private {
-    pub(crate) fn make() -> io::Result<Self> {
-        let number = std::process::id();
-        let mut result = Err(io::Error::from(io::ErrorKind::AlreadyExists));
-        for attempt in 0..1000 {
-            let path = PathBuf::from(format!("/tmp/ringwall-{number}-{attempt}"));
-            // Made with its rights, so that nobody can be in it before us.
-            match rustix::fs::mkdir(&path, rustix::fs::Mode::RWXU) {
-                Err(rustix::io::Errno::EXIST) => {}
-                made => {
-                    let path = AbsPath::lexical(&path).map_err(io::Error::other);
-                    result = made.map_err(io::Error::from).and(path);
-                    break;
-                }
-            }
-        }
-        Ok(Self { path: result? })
-    }
-
-    pub(crate) fn path(&self) -> &AbsPath {
-        &self.path
-    }
-}
-
-impl Drop for Private {
-    fn drop(&mut self) {
-        remove(self.path.as_path());
-    }
+fn private() -> AbsPath {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let name = format!("ringwall-{}-{:x}", std::process::id(), since.as_nanos());
+    AbsPath::lexical(Path::new("/tmp")).unwrap_or_else(|_| AbsPath::root()).join(name.as_ref())
 }
 
 /// Removes a directory with all that is in it, whatever permissions that has.
 pub(crate) fn remove(dir: &Path) {
-    if std::fs::remove_dir_all(dir).is_err() {
+    let gone = |done: &std::io::Result<()>| {
+        done.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound)
+    };
+    if !gone(&std::fs::remove_dir_all(dir)) {
         open_up(dir);
         let _ = std::fs::remove_dir_all(dir);
     }

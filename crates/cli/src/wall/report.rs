@@ -49,7 +49,7 @@ pub(crate) fn ended(outcome: &Outcome, violation: Option<&Violation>) -> (u8, &'
 /// An attempt in full: who tried what, which rule refused it, and what would allow it.
 pub(crate) fn refusal(violation: &Violation) -> String {
     let program = &violation.program;
-    let words: Vec<_> = program.argv.iter().map(|word| shell_word(word)).collect();
+    let words: Vec<_> = program.argv.iter().map(|word| shown(word)).collect();
     let mut command = words.join(" ");
     if command.is_empty() {
         command = "a program".into();
@@ -76,6 +76,13 @@ pub(crate) fn refusal(violation: &Violation) -> String {
         text.push_str(&format!("\n  remedy: {remedy}"));
     }
     text
+}
+
+/// A word of a command line. A script in it is not for the terminal: it can be long, and hold what
+/// should not be shown. Events have all of it.
+fn shown(word: &str) -> String {
+    let script = word.chars().count() > 100 || word.contains([';', '|', '&', '\n', '<', '>', '$']);
+    if script { "…".into() } else { shell_word(word) }
 }
 
 fn permission(operation: Operation) -> &'static str {

@@ -27,7 +27,7 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
     let candidates = wall::candidates(&ground.home, &environment);
     let own =
         ground.own_files.iter().chain(&ground.closed).map(|path| path.as_path().to_path_buf());
-    for path in candidates.into_iter().chain(own) {
+    for path in candidates.into_iter().flat_map(spelt_out).chain(own) {
         if let Some(entry) = entry(&path) {
             entries.insert(path, entry);
         }
@@ -56,6 +56,16 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
         environment,
     };
     Survey { site, dangling }
+}
+
+/// The paths that a candidate stands for.
+fn spelt_out(candidate: PathBuf) -> Vec<PathBuf> {
+    let name = candidate.file_name().and_then(|name| name.to_str());
+    let Some(start) = name.and_then(|name| name.strip_suffix('*')) else { return vec![candidate] };
+    let dir = candidate.parent().unwrap_or(&candidate);
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let begins = |name: &OsString| name.as_bytes().starts_with(start.as_bytes());
+    entries.map(|entry| entry.file_name()).filter(begins).map(|name| dir.join(name)).collect()
 }
 
 /// Protected names that stand on a run's writable ground now.

@@ -101,7 +101,7 @@ pub struct User {
     pub host: String,
 }
 
-/// What must be looked at before a plan can be made.
+/// What must be looked at before a plan can be made. A final `*` stands for any ending.
 pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let below_home = toolchain::HOME.iter().map(|(name, _)| home.as_path().join(name));
     let system = toolchain::SYSTEM.iter().map(PathBuf::from);
@@ -187,8 +187,8 @@ impl Layout {
 
     /// Whether a path can be written as things stand.
     fn writable(&self, path: &AbsPath) -> bool {
-        let covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
-        covering.filter_map(|piece| piece.kind.writable()).next().unwrap_or(false)
+        let mut covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
+        covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
     /// Whether writing a path would change the host.
@@ -209,9 +209,20 @@ impl Layout {
 }
 
 fn system(layout: &mut Layout, site: &Site) {
-    for path in toolchain::SYSTEM {
-        if let Some(entry) = site.entries.get(Path::new(path)) {
-            layout.put_entry(Path::new(path), entry, Kind::Read, "toolchain");
+    let mut put = |path: &Path, entry| layout.put_entry(path, entry, Kind::Read, "toolchain");
+    for row in toolchain::SYSTEM {
+        let Some(start) = row.strip_suffix('*') else {
+            site.entries
+                .get(Path::new(row))
+                .into_iter()
+                .for_each(|entry| put(Path::new(row), entry));
+            continue;
+        };
+        for (path, entry) in &site.entries {
+            let ending = path.to_str().and_then(|path| path.strip_prefix(start));
+            if ending.is_some_and(|ending| !ending.contains('/')) {
+                put(path, entry);
+            }
         }
     }
 }
@@ -304,9 +315,8 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         let kind = match marked.mark {
             Mark::Hidden => Kind::Closed,
             Mark::Frozen | Mark::Held if !writable => continue,
-            Mark::Frozen => Kind::Read,
             Mark::Held if marked.entry == Entry::Directory => Kind::Pinned,
-            Mark::Held => Kind::Read,
+            Mark::Frozen | Mark::Held => Kind::Read,
         };
         let why = match marked.mark {
             Mark::Hidden => "denied",
