@@ -127,6 +127,8 @@ pub struct Bounds {
     pub memory: Option<ByteSize>,
     /// Processes and threads of the whole tree.
     pub processes: Option<u32>,
+    /// Whether the user asked for these two, so that they are worth a control group.
+    pub asked: bool,
     /// The largest file that can be written.
     pub file_size: Option<ByteSize>,
     /// Descriptors of one process.

@@ -38,6 +38,9 @@ impl Group {
     /// A group with the limits that were asked for. `None` where there are none, or no group can be
     /// made; each process is limited by itself then.
     pub(crate) fn make(bounds: &Bounds) -> Option<Self> {
+        if !bounds.asked {
+            return None;
+        }
         let mut settings = Vec::new();
         if let Some(memory) = bounds.memory {
             let files = ("memory.max", "memory.limit_in_bytes");
@@ -112,7 +115,12 @@ impl Group {
 
     /// Moves the calling process in. What it starts is in there too.
     pub(crate) fn enter(&self) -> io::Result<()> {
-        self.dirs.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), "0"))
+        self.dirs.iter().try_for_each(|dir| {
+            // Moving a whole process waits for every processor of the machine; this process has
+            // one thread, and moving that does not.
+            let thread = dir.join("tasks");
+            fs::write(if thread.exists() { thread } else { dir.join("cgroup.procs") }, "0")
+        })
     }
 
     /// The process of ours that watches over the group.

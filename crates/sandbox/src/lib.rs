@@ -19,6 +19,7 @@ mod notify;
 mod probe;
 mod program;
 mod rights;
+mod skeleton;
 mod supervisor;
 mod sys;
 mod talk;

@@ -27,8 +27,7 @@ pub(crate) struct Mounts<'a> {
     /// Private storage: texts, scratch directories, upper layers.
     store: OwnedFd,
     root: OwnedFd,
-    /// Host trees, taken before the workbench covered anything.
-    sources: Vec<Source>,
+    laid: Vec<Laid<'a>>,
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
     made: u32,
@@ -36,9 +35,12 @@ pub(crate) struct Mounts<'a> {
     pub(crate) missing: Vec<String>,
 }
 
-struct Source {
-    path: AbsPath,
-    tree: OwnedFd,
+/// A piece and what it lies in.
+struct Laid<'a> {
+    piece: &'a Piece,
+    parent: Option<&'a Piece>,
+    /// The host's tree, taken before the workbench covered anything.
+    source: Option<OwnedFd>,
 }
 
 /// What the tree stands on.
@@ -55,13 +57,13 @@ impl<'a> Mounts<'a> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::Private)?;
         let mut missing = Vec::new();
-        let mut sources = Vec::new();
-        for piece in &plan.pieces {
-            if !needs_source(plan, piece) {
+        let mut laid = with_parents(plan);
+        for Laid { piece, parent, source } in &mut laid {
+            if !needs_source(plan, piece, *parent) {
                 continue;
             }
             match clone_tree(rustix::fs::CWD, piece.path.as_path()) {
-                Ok(tree) => sources.push(Source { path: piece.path.clone(), tree }),
+                Ok(tree) => *source = Some(tree),
                 Err(error) if piece.path == plan.workspace => {
                     return Err(Failed::new(Step::Workspace, error));
                 }
@@ -85,7 +87,7 @@ impl<'a> Mounts<'a> {
         attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
         rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let mut mounts = Self { plan, store, root, sources, closed: Vec::new(), made: 0, missing };
+        let mut mounts = Self { plan, store, root, laid, closed: Vec::new(), made: 0, missing };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
@@ -112,10 +114,11 @@ impl<'a> Mounts<'a> {
         if plan.base == Base::Nothing {
             self.list_ways();
         }
-        for piece in &plan.pieces {
-            match self.put(piece) {
+        for laid in std::mem::take(&mut self.laid) {
+            let piece = laid.piece;
+            match self.put(&laid) {
                 Ok(()) => {}
-                Err(error) if is_protection(plan, piece) && !is_gone(&error) => {
+                Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
                     let failed = Failed::new(Step::Protect, error);
                     return Err(failed.about(piece.path.to_string()));
                 }
@@ -139,48 +142,46 @@ impl<'a> Mounts<'a> {
     /// One listing brings every name of a directory into the kernel's cache; looking each of them
     /// up would take a round trip to the supervisor apiece.
     fn list_ways(&self) {
-        let mut seen = std::collections::BTreeSet::new();
-        for piece in &self.plan.pieces {
-            let covered = |dir: &AbsPath| {
-                let covers =
-                    |other: &&Piece| dir.is_within(&other.path) && other.path != piece.path;
-                self.plan.pieces.iter().find(covers).is_some()
+        let mut ways = std::collections::BTreeSet::new();
+        for Laid { piece, parent, .. } in &self.laid {
+            let floor = match parent {
+                None => AbsPath::root(),
+                Some(parent) if parent.kind == Kind::Outside => parent.path.clone(),
+                Some(_) => continue,
             };
-            let mut ways: Vec<_> =
-                std::iter::successors(Some(piece.path.parent()), |dir| Some(dir.parent()))
-                    .take_while(|dir| *dir != AbsPath::root())
-                    .collect();
-            ways.push(AbsPath::root());
-            for way in ways.into_iter().rev() {
-                if covered(&way) || !seen.insert(way.clone()) {
-                    continue;
-                }
-                let opened = rustix::fs::openat(
-                    &self.root,
-                    relative(&way),
-                    OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-                    Mode::empty(),
-                );
-                if let Ok(dir) = opened {
-                    // Asking for the first name brings all that fit; more are not worth a trip.
-                    let mut buffer = [const { std::mem::MaybeUninit::<u8>::uninit() }; 32 * 1024];
-                    let _ = rustix::fs::RawDir::new(dir, &mut buffer).next();
-                }
+            let mut way = piece.path.parent();
+            while way != floor && ways.insert(way.clone()) {
+                way = way.parent();
+            }
+            ways.insert(floor);
+        }
+        for way in ways {
+            let opened = rustix::fs::openat(
+                &self.root,
+                relative(&way),
+                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
+                Mode::empty(),
+            );
+            if let Ok(dir) = opened {
+                // Asking for the first name brings all that fit; more are not worth a trip.
+                let mut buffer = [const { std::mem::MaybeUninit::<u8>::uninit() }; 32 * 1024];
+                let _ = rustix::fs::RawDir::new(dir, &mut buffer).next();
             }
         }
     }
 
-    fn put(&mut self, piece: &Piece) -> io::Result<()> {
-        let target = self.target(piece)?;
+    fn put(&mut self, laid: &Laid<'_>) -> io::Result<()> {
+        let piece = laid.piece;
+        let target = self.target(laid)?;
         let tree = match &piece.kind {
             Kind::Read => {
-                let tree = self.host_tree(piece, target.as_fd())?;
+                let tree = self.host_tree(laid, target.as_fd())?;
                 sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
                 tree
             }
             Kind::Write => {
-                let inside = self.source(&piece.path).is_none();
-                let tree = self.host_tree(piece, target.as_fd())?;
+                let inside = laid.source.is_none();
+                let tree = self.host_tree(laid, target.as_fd())?;
                 // Ground that is taken from a read-only piece is made writable again.
                 let clear = if inside { MOUNT_RDONLY } else { 0 };
                 sys::set_mount(tree.as_fd(), MOUNT_NOSUID | MOUNT_NODEV, clear)?;
@@ -188,11 +189,11 @@ impl<'a> Mounts<'a> {
             }
             Kind::Pinned => clone_tree_of(target.as_fd())?,
             Kind::Device => {
-                let tree = self.host_tree(piece, target.as_fd())?;
+                let tree = self.host_tree(laid, target.as_fd())?;
                 sys::set_mount(tree.as_fd(), MOUNT_NOSUID, 0)?;
                 tree
             }
-            Kind::Overlay => self.overlay(piece)?,
+            Kind::Overlay => self.overlay(laid)?,
             Kind::Scratch => self.scratch(piece)?,
             Kind::Text(text) => self.text(text)?,
             Kind::Closed | Kind::Outside => self.tripwire_node(piece)?,
@@ -202,23 +203,22 @@ impl<'a> Mounts<'a> {
         attach_to(tree.as_fd(), target.as_fd())
     }
 
-    fn source(&self, path: &AbsPath) -> Option<&Source> {
-        self.sources.iter().find(|source| source.path == *path)
-    }
-
     /// The host's tree for a piece: taken at the beginning, or what already lies at its place.
-    fn host_tree(&self, piece: &Piece, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        match self.source(&piece.path) {
-            Some(source) => Ok(source.tree.try_clone()?),
-            None if needs_source(self.plan, piece) => Err(io::ErrorKind::NotFound.into()),
+    fn host_tree(&self, laid: &Laid<'_>, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        match &laid.source {
+            Some(tree) => tree.try_clone(),
+            None if needs_source(self.plan, laid.piece, laid.parent) => {
+                Err(io::ErrorKind::NotFound.into())
+            }
             None => clone_tree_of(target),
         }
     }
 
     /// The place of a piece, made where it lies on private ground.
-    fn target(&self, piece: &Piece) -> io::Result<OwnedFd> {
+    fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
+        let piece = laid.piece;
         match find(self.root.as_fd(), &piece.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_private(piece) => {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_private(laid) => {
                 self.make(piece)?;
                 find(self.root.as_fd(), &piece.path)
             }
@@ -227,10 +227,11 @@ impl<'a> Mounts<'a> {
     }
 
     /// Whether what a piece lies in is ours to add to.
-    fn is_private(&self, piece: &Piece) -> bool {
-        let around = |other: &&Piece| piece.path != other.path && piece.path.is_within(&other.path);
-        match self.plan.pieces.iter().rev().find(around) {
-            Some(parent) => matches!(parent.kind, Kind::Scratch | Kind::Overlay | Kind::Outside),
+    fn is_private(&self, laid: &Laid<'_>) -> bool {
+        match laid.parent {
+            Some(parent) => {
+                matches!(parent.kind, Kind::Scratch | Kind::Overlay | Kind::Outside)
+            }
             None => self.plan.base == Base::Nothing,
         }
     }
@@ -326,11 +327,9 @@ impl<'a> Mounts<'a> {
 
     /// The host's directory with a private layer on top. Where the kernel cannot do that, the
     /// directory can be read only.
-    fn overlay(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
-        let Some(source) = self.source(&piece.path) else {
-            return self.scratch(piece);
-        };
-        let lower = source.tree.try_clone()?;
+    fn overlay(&mut self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
+        let Some(source) = &laid.source else { return self.scratch(laid.piece) };
+        let lower = source.try_clone()?;
         let layered = self.layered(lower.as_fd());
         let attributes = MOUNT_NOSUID | MOUNT_NODEV;
         match layered {
@@ -378,13 +377,27 @@ impl<'a> Mounts<'a> {
     }
 }
 
+/// Every piece with the one that it lies in.
+fn with_parents(plan: &Plan) -> Vec<Laid<'_>> {
+    let mut above: Vec<&Piece> = Vec::new();
+    let mut laid = Vec::with_capacity(plan.pieces.len());
+    for piece in &plan.pieces {
+        // Parents come first, so what does not hold this piece holds none of the later ones.
+        while above.last().is_some_and(|parent| !piece.path.is_within(&parent.path)) {
+            above.pop();
+        }
+        laid.push(Laid { piece, parent: above.last().copied(), source: None });
+        above.push(piece);
+    }
+    laid
+}
+
 /// Whether a piece is taken from the host, rather than from ground that already lies there.
-fn needs_source(plan: &Plan, piece: &Piece) -> bool {
+fn needs_source(plan: &Plan, piece: &Piece, parent: Option<&Piece>) -> bool {
     if !matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Device) {
         return false;
     }
-    let around = |other: &&Piece| other.path != piece.path && piece.path.is_within(&other.path);
-    match plan.pieces.iter().rev().find(around) {
+    match parent {
         // Private ground hides the host's; what is granted in it comes from the host.
         Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
         None => plan.base == Base::Nothing,
@@ -397,10 +410,10 @@ fn is_tripwire(piece: &Piece) -> bool {
 }
 
 /// Whether a piece takes something away from the ground it lies in.
-fn is_protection(plan: &Plan, piece: &Piece) -> bool {
-    match piece.kind {
+fn is_protection(plan: &Plan, laid: &Laid<'_>) -> bool {
+    match laid.piece.kind {
         Kind::Closed | Kind::Outside | Kind::Pinned => true,
-        Kind::Read => !needs_source(plan, piece),
+        Kind::Read => !needs_source(plan, laid.piece, laid.parent),
         _ => false,
     }
 }

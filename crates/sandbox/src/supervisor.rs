@@ -23,6 +23,7 @@ use crate::late;
 use crate::notify::{self, Judged, Watcher};
 use crate::probe;
 use crate::program;
+use crate::skeleton::Skeleton;
 use crate::sys::{self, Cloned};
 use crate::talk::{self, Message};
 use crate::terrain::View;
@@ -169,6 +170,7 @@ struct Supervisor<'a> {
     signals: OwnedFd,
     device: Option<OwnedFd>,
     tripwire: Tripwire,
+    skeleton: Skeleton,
     listener: Option<OwnedFd>,
     processes: Option<OwnedFd>,
     /// A view of the tripwire that nothing lies on.
@@ -250,6 +252,7 @@ impl<'a> Supervisor<'a> {
                 signals,
                 device: None,
                 tripwire: Tripwire::new(launch.user.0, launch.user.1),
+                skeleton: Skeleton::new(launch.plan),
                 listener: None,
                 processes: None,
                 bare: None,
@@ -399,7 +402,7 @@ impl<'a> Supervisor<'a> {
             Err(_) => return Next::GoOn,
         };
         let mut view = View {
-            plan: self.launch.plan,
+            skeleton: &self.skeleton,
             warden,
             processes: self.processes.as_ref(),
             rehearsal: self.started.is_none(),

@@ -1,20 +1,20 @@
 //! What the tripwire shows: the ways to granted ground, and what lies outside it on the host.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Kind, Plan};
+use model::AbsPath;
 
 use crate::program::Program;
+use crate::skeleton::Skeleton;
 use crate::tripwire::{Answer, Seen, Terrain};
 use crate::warden::{Ruling, Warden};
 use crate::{Attempt, Operation};
 
 /// The tripwire's view, for the length of one request.
 pub(crate) struct View<'a> {
-    pub(crate) plan: &'a Plan,
+    pub(crate) skeleton: &'a Skeleton,
     pub(crate) warden: &'a mut dyn Warden,
     /// The run's own processes, by which a request's number is to be read.
     pub(crate) processes: Option<&'a OwnedFd>,
@@ -36,19 +36,8 @@ impl View<'_> {
 impl Terrain for View<'_> {
     fn look(&mut self, path: &Path, pid: u32) -> Seen {
         let Ok(path) = AbsPath::lexical(path) else { return Seen::Absent(libc::ENOENT) };
-        if let Some(piece) = self.plan.pieces.iter().find(|piece| piece.path == path) {
-            return match (&piece.kind, piece.directory) {
-                (Kind::Closed, true) => Seen::Directory,
-                (Kind::Closed, false) => Seen::File,
-                (_, true) => Seen::Way,
-                (_, false) => Seen::Ground,
-            };
-        }
-        if self.plan.links.iter().any(|link| link.path == path) {
-            return Seen::Link;
-        }
-        if self.plan.is_way(&path) {
-            return Seen::Way;
+        if let Some(seen) = self.skeleton.seen(path.as_path()) {
+            return seen;
         }
         let metadata = match std::fs::symlink_metadata(path.as_path()) {
             Ok(metadata) => metadata,
@@ -68,26 +57,12 @@ impl Terrain for View<'_> {
     }
 
     fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)> {
-        let mut names = BTreeMap::new();
-        let pieces = self.plan.pieces.iter().map(|piece| &piece.path);
-        for below in pieces.chain(self.plan.links.iter().map(|link| &link.path)) {
-            let Ok(rest) = below.as_path().strip_prefix(path) else { continue };
-            if let Some(first) = rest.components().next() {
-                names.insert(first.as_os_str().to_owned(), path.join(first));
-            }
-        }
-        names
-            .into_iter()
-            .map(|(name, path)| {
-                let seen = self.look(&path, 0);
-                (name, seen)
-            })
-            .collect()
+        let seen = |name: &OsString| self.skeleton.seen(&path.join(name)).unwrap_or(Seen::Way);
+        self.skeleton.names(path).iter().map(|name| (name.clone(), seen(name))).collect()
     }
 
     fn target(&mut self, path: &Path) -> Option<PathBuf> {
-        let link = self.plan.links.iter().find(|link| link.path.as_path() == path)?;
-        Some(link.target.clone())
+        self.skeleton.target(path).cloned()
     }
 
     fn attempt(&mut self, attempt: Attempt) -> Answer {

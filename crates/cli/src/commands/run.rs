@@ -210,12 +210,16 @@ impl Run<'_> {
     fn canary(&self) -> Result<HeldCanary, Failure> {
         let log = audit::Log::at(self.setup.places.audit_dir()).path();
         let reachable = AbsPath::lexical(&log).is_ok_and(|log| self.plan.shows(&log));
-        let spare = if log.is_file() && !reachable {
-            None
+        let pid = std::process::id();
+        let (file, spare) = if log.is_file() && !reachable {
+            (log, None)
+        } else if pid > 9 {
+            // A file of this process. The run has processes of its own, and not yet as many.
+            (PathBuf::from(format!("/proc/{pid}/comm")), None)
         } else {
-            Some(tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::new)?)
+            let spare = tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::new)?;
+            (spare.path().to_path_buf(), Some(spare))
         };
-        let file = spare.as_ref().map_or(log, |spare| spare.path().to_path_buf());
         let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::new)?;
         let port = listener.local_addr().map_err(Failure::new)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })

@@ -148,7 +148,11 @@ impl Warden for Keeper<'_> {
     }
 
     fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
-        if operation.writes() { self.quiet.covers_write(path) } else { self.quiet.covers(path) }
+        match operation {
+            Operation::MakeDirectory => self.quiet.covers_birth(path),
+            operation if operation.writes() => self.quiet.covers_write(path),
+            _ => self.quiet.covers(path),
+        }
     }
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {

@@ -9,4 +9,6 @@
 )]
 
 mod cycle;
+mod death;
+mod traces;
 mod yard;

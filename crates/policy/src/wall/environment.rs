@@ -12,7 +12,7 @@ pub(super) fn build(policy: &Policy, ground: &Ground, site: &Site) -> Vec<(OsStr
         let name = name.to_string_lossy();
         let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
         let by_table = toolchain::VARIABLES.iter().copied();
-        let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, _)| *name);
+        let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, ..)| *name);
         by_table.chain(homes).chain(by_user).any(|rule| match rule.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == rule,

@@ -49,7 +49,9 @@ pub(super) fn put(layout: &mut Layout, ground: &Ground, site: &Site, level: Leve
 fn texts(ground: &Ground, site: &Site) -> Vec<(AbsPath, String)> {
     let user = &site.user;
     let home = &ground.home;
-    let mut passwd = String::from("root:x:0:0:root:/root:/bin/bash\n");
+    // Some programs ask here for the home directory, and not in the environment.
+    let roots_home = if user.uid == 0 { home.to_string() } else { "/root".into() };
+    let mut passwd = format!("root:x:0:0:root:{roots_home}:/bin/bash\n");
     let mut group = String::from("root:x:0:\n");
     if user.uid != 0 {
         passwd.push_str(&format!(

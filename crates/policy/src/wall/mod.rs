@@ -233,6 +233,11 @@ fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
         .map(|(name, kind)| (ground.home.as_path().join(name), *kind))
         .chain(by_variable(&site.environment));
     for (path, kind) in usual {
+        // What lies in the workspace is the workspace's, and home is no toolchain.
+        let home = ground.home.as_path().starts_with(&path);
+        if home || path.starts_with(ground.workspace.as_path()) {
+            continue;
+        }
         match (kind, site.entries.get(&path)) {
             (Use::Scratch, _) => {
                 let Ok(path) = AbsPath::lexical(&path) else { continue };
@@ -240,7 +245,9 @@ fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
             }
             // A cache that is not there yet is private from the first.
             (Use::Overlay, None) => {
-                if let Ok(path) = AbsPath::lexical(&path) {
+                if let Ok(path) = AbsPath::lexical(&path)
+                    && layout.around(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
+                {
                     layout.put(&path, Kind::Scratch, true, "private cache");
                 }
             }
@@ -259,11 +266,12 @@ fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
 fn by_variable(
     environment: &[(OsString, OsString)],
 ) -> impl Iterator<Item = (PathBuf, Use)> + use<'_> {
-    toolchain::HOMES_BY_VARIABLE.iter().filter_map(|(name, kind)| {
+    toolchain::HOMES_BY_VARIABLE.iter().filter_map(|(name, below, kind)| {
         let (_, value) = environment.iter().find(|(known, _)| known == name)?;
         let path = AbsPath::lexical(Path::new(value)).ok()?;
         // A toolchain has a directory of its own; anything higher would be a grant by variable.
         let deep = path.as_path().components().count() > 2;
+        let path = AbsPath::lexical(&path.as_path().join(below)).ok()?;
         deep.then(|| (path.as_path().to_path_buf(), *kind))
     })
 }
@@ -352,6 +360,7 @@ fn bounds(policy: &Policy) -> Bounds {
     Bounds {
         memory: limits.memory.as_ref().map(|limit| limit.value),
         processes: limits.processes.as_ref().map(|limit| limit.value).or(Some(PROCESSES)),
+        asked: limits.memory.is_some() || limits.processes.is_some(),
         file_size: limits.file_size.as_ref().map(|limit| limit.value),
         descriptors: DESCRIPTORS,
         wall_seconds: limits.wall_seconds.as_ref().map(|limit| limit.value),

@@ -2,9 +2,9 @@
 
 use model::AbsPath;
 
-use super::toolchain::{QUIET_HOME, QUIET_NAMES, QUIET_SYSTEM, QUIET_WRITES};
+use super::toolchain::{QUIET_HOME, QUIET_NAMES, QUIET_NURSERIES, QUIET_SYSTEM, QUIET_WRITES};
 use crate::pattern::Case;
-use crate::protected::secret;
+use crate::protected::{protecting, secret, shadows};
 use crate::{Ground, Policy};
 
 /// The quiet list of a run.
@@ -33,6 +33,25 @@ impl<'a> Quiet<'a> {
         let habit = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
         let inside = path.is_within(&self.ground.workspace);
         !inside && path.as_path().components().any(|part| habit(part.as_os_str()))
+    }
+
+    /// Whether making a directory, where there is none, is habit: programs make one for their
+    /// settings before they know any. Where secrets lie and other programs look is never habit.
+    pub fn covers_birth(&self, directory: &AbsPath) -> bool {
+        let home = &self.ground.home;
+        let mut nurseries = QUIET_NURSERIES.iter().map(|place| home.as_path().join(place));
+        if self.covers_write(directory) || nurseries.any(|place| place == directory.as_path()) {
+            return true;
+        }
+        let name = directory.as_path().file_name().unwrap_or_default();
+        let dotted = name.as_encoded_bytes().starts_with(b".");
+        let parent = directory.parent();
+        let nursed = (parent == *home && dotted)
+            || QUIET_NURSERIES.iter().any(|place| parent.as_path() == home.as_path().join(place));
+        let theirs = protecting(directory).or_else(|| shadows(directory)).is_some()
+            || secret(directory, home).is_some()
+            || self.ground.own_files.iter().any(|own| own.is_within(directory));
+        nursed && !theirs
     }
 
     /// Files that programs look for in every directory above the one they work in.

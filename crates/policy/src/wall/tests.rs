@@ -197,6 +197,59 @@ fn habits_are_quiet_and_secrets_are_not() {
     }
     assert!(quiet.covers_write(&at("/usr/lib/python3/__pycache__/x.pyc")));
     assert!(!quiet.covers_write(&at("/home/u/.bashrc")));
+    for path in ["/home/u/.config", "/home/u/.config/procps", "/home/u/.java", "/home/u/.local"] {
+        assert!(quiet.covers_birth(&at(path)), "{path}");
+    }
+    for path in [
+        "/home/u/notes",
+        "/home/u/.ssh",
+        "/home/u/.claude",
+        "/home/u/.config/git",
+        "/home/u/.config/gh",
+        "/home/u/.config/autostart/x",
+        "/home/v/.java",
+        "/srv/.java",
+    ] {
+        assert!(!quiet.covers_birth(&at(path)), "{path}");
+    }
+}
+
+#[test]
+fn a_variable_opens_a_toolchain_and_nothing_around_it() {
+    let mut site = site();
+    let mut name = |variable: &str, path: &str| {
+        site.environment.push((variable.into(), path.into()));
+        site.entries.insert(path.into(), Entry::Directory);
+    };
+    name("CARGO_HOME", "/data/cargo");
+    name("GOPATH", "/home/u");
+    name("RUSTUP_HOME", "/home");
+    name("VIRTUAL_ENV", "/home/u/proj/.venv");
+    site.environment.retain(|(_, value)| value != "/");
+    site.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
+    let plan = compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &site);
+    for (path, read, write) in [
+        ("/data/cargo/registry", true, true),
+        ("/data/cargo/credentials.toml", false, false),
+        ("/home/u/notes.txt", false, false),
+        ("/home/v/notes.txt", false, false),
+        ("/home/u/proj/.venv/bin/python", true, true),
+    ] {
+        assert_eq!(plan.allows(&at(path), false), read, "{path}");
+        assert_eq!(plan.allows(&at(path), true), write, "{path}");
+    }
+}
+
+#[test]
+fn a_row_of_the_system_may_stand_for_any_ending() {
+    let mut site = site();
+    for path in ["/etc/python3.13", "/etc/java-21-openjdk", "/etc/python3.13/below"] {
+        site.entries.insert(path.into(), Entry::Directory);
+    }
+    let plan = compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &site);
+    assert_eq!(kind(&plan, "/etc/python3.13"), Some(&Kind::Read));
+    assert_eq!(kind(&plan, "/etc/java-21-openjdk"), Some(&Kind::Read));
+    assert_eq!(kind(&plan, "/etc/python3.13/below"), None);
 }
 
 prop_compose! {

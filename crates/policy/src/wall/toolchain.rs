@@ -138,6 +138,12 @@ pub const HOME: &[(&str, Use)] = &[
     (".cargo", Use::Overlay),
     (".cargo/credentials", Use::Closed),
     (".cargo/credentials.toml", Use::Closed),
+    (".config/configstore", Use::Layered),
+    (".config/go", Use::Layered),
+    (".config/htop", Use::Layered),
+    (".config/matplotlib", Use::Layered),
+    (".config/procps", Use::Layered),
+    (".config/yarn", Use::Layered),
     (".deno", Use::Overlay),
     (".dotnet", Use::Layered),
     (".elan", Use::Layered),
@@ -148,6 +154,8 @@ pub const HOME: &[(&str, Use)] = &[
     (".goenv", Use::Layered),
     (".gradle", Use::Overlay),
     (".gradle/gradle.properties", Use::Closed),
+    (".ipython", Use::Scratch),
+    (".java", Use::Layered),
     (".julia", Use::Overlay),
     (".juliaup", Use::Layered),
     (".local/bin", Use::Read),
@@ -155,8 +163,10 @@ pub const HOME: &[(&str, Use)] = &[
     (".local/pipx", Use::Read),
     (".local/share/fnm", Use::Layered),
     (".local/share/mise", Use::Layered),
+    (".local/share/pipx", Use::Layered),
     (".local/share/pnpm", Use::Overlay),
     (".local/share/uv", Use::Layered),
+    (".local/share/virtualenvs", Use::Layered),
     (".local/state", Use::Scratch),
     (".m2/repository", Use::Overlay),
     (".mix", Use::Overlay),
@@ -176,25 +186,29 @@ pub const HOME: &[(&str, Use)] = &[
     (".stack", Use::Overlay),
     (".swiftly", Use::Layered),
     (".terminfo", Use::Read),
+    (".virtualenvs", Use::Layered),
     (".volta", Use::Layered),
     (".yarn", Use::Overlay),
     (".zig", Use::Read),
     ("go", Use::Overlay),
 ];
 
-/// Variables that name a toolchain's directory; what they name can be used like its usual place.
-pub const HOMES_BY_VARIABLE: &[(&str, Use)] = &[
-    ("ASDF_DIR", Use::Layered),
-    ("CARGO_HOME", Use::Overlay),
-    ("GOPATH", Use::Overlay),
-    ("GOROOT", Use::Read),
-    ("JAVA_HOME", Use::Read),
-    ("NVM_DIR", Use::Layered),
-    ("PYENV_ROOT", Use::Layered),
-    ("RUSTUP_HOME", Use::Layered),
-    ("SDKMAN_DIR", Use::Layered),
-    ("VIRTUAL_ENV", Use::Read),
-    ("VOLTA_HOME", Use::Layered),
+/// Variables that name a toolchain's directory, and places below it; they can be used like the usual
+/// ones.
+pub const HOMES_BY_VARIABLE: &[(&str, &str, Use)] = &[
+    ("ASDF_DIR", "", Use::Layered),
+    ("CARGO_HOME", "", Use::Overlay),
+    ("CARGO_HOME", "credentials", Use::Closed),
+    ("CARGO_HOME", "credentials.toml", Use::Closed),
+    ("GOPATH", "", Use::Overlay),
+    ("GOROOT", "", Use::Read),
+    ("JAVA_HOME", "", Use::Read),
+    ("NVM_DIR", "", Use::Layered),
+    ("PYENV_ROOT", "", Use::Layered),
+    ("RUSTUP_HOME", "", Use::Layered),
+    ("SDKMAN_DIR", "", Use::Layered),
+    ("VIRTUAL_ENV", "", Use::Read),
+    ("VOLTA_HOME", "", Use::Layered),
 ];
 
 /// Variables that pass into every run: they say how to show things and where toolchains are.
@@ -392,6 +406,10 @@ pub const QUIET_SYSTEM: &[&str] = &[
     "/var/run/utmp",
     "/var/spool",
 ];
+
+/// Directories below home in which ordinary programs make one for themselves whether they need it or
+/// not, as they do with a dot in home itself. A new one is refused, and no reason to stop.
+pub const QUIET_NURSERIES: &[&str] = &[".config", ".local", ".local/share"];
 
 /// What ordinary programs write on their way out, or beside what they read: refused, and no reason
 /// to stop. Names at any depth.

@@ -1,0 +1,352 @@
+//! [`Ground`]: a yard with everything in it that an attempt could be after, and a neighbour on the
+//! host who holds secrets and would hear of what comes out.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use super::row::{How, Row, Sign};
+use crate::yard::{As, Yard};
+
+/// Everything that exists for one series of attempts.
+pub(super) struct Ground {
+    pub(super) yard: Yard,
+    pub(super) is_root: bool,
+    pub(super) mark: String,
+    secret: String,
+    python: PathBuf,
+    neighbour: Neighbour,
+    facts: BTreeMap<String, String>,
+    shared: Vec<PathBuf>,
+}
+
+/// How an attempt went.
+pub(super) struct Tried {
+    pub(super) ran: bool,
+    pub(super) escaped: bool,
+    pub(super) output: Output,
+}
+
+/// The directories that each attempt gets anew.
+const RENEWED: [&str; 4] = ["project", "project-evil", "outside", "home"];
+
+/// What the wall is told. `deny`: the script goes on to its end.
+const CONFIG: &str = r#"
+version = 1
+[violation]
+action = "deny"
+[filesystem]
+deny_read = ["**/*.pem"]
+deny_write = ["frozen.txt", "frozen"]
+[limits]
+processes = 150
+memory = "400MiB"
+file_size = "8MiB"
+"#;
+
+impl Ground {
+    /// Nothing if this machine lacks what the attempts are written in.
+    pub(super) fn new(who: As) -> Option<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let Some(python) = program("python3") else {
+            eprintln!("skipped: no python3 in /usr/bin or /usr/local/bin to try escapes with");
+            return None;
+        };
+        let Some(compiler) = program("gcc").or_else(|| program("cc")) else {
+            eprintln!("skipped: no C compiler to try escapes with");
+            return None;
+        };
+        let yard = Yard::new(who);
+        let name =
+            format!("ringwall-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let secret = format!("kept{:x}", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos());
+        let is_root = who == As::Me && rustix::process::geteuid().is_root();
+        yard.write("wall.toml", CONFIG);
+        yard.write("run/secret.txt", &secret);
+        for dir in RENEWED {
+            std::fs::remove_dir_all(yard.path(dir)).unwrap_or_default();
+        }
+        std::fs::create_dir_all(yard.path("kept")).unwrap();
+        yard.own();
+        let made = yard
+            .command("/bin/bash")
+            .current_dir(yard.path("kept"))
+            .args(["-c", include_str!("ground.sh")])
+            .envs([("SECRET", &secret), ("PYTHON", &python.display().to_string())])
+            .env("YARD", yard.path(""))
+            .output()
+            .unwrap();
+        assert!(made.status.success(), "{made:?}");
+        compile(&compiler, &yard);
+        let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(|dir| Path::new(dir).join(&name));
+        for dir in &shared {
+            let made = yard.command("mkdir").arg(dir).current_dir("/").status().unwrap();
+            assert!(made.success());
+            std::fs::write(dir.join("secret.txt"), &secret).unwrap();
+        }
+        let mut facts: BTreeMap<String, String> = [
+            ("YARD", yard.path("")),
+            ("PROJECT", yard.project()),
+            ("OUTSIDE", yard.path("outside")),
+            ("HOMEDIR", yard.home()),
+            ("RUN", yard.path("run")),
+            ("PYTHON", python.clone()),
+            ("NAME", name.clone().into()),
+            ("DEVICE", device(&yard.path("run")).into()),
+        ]
+        .map(|(name, value)| {
+            (name.to_owned(), value.display().to_string().trim_end_matches('/').to_owned())
+        })
+        .into();
+        let neighbour = Neighbour::start(&yard, &python, &name, &secret, &mut facts);
+        let mark = String::new();
+        let shared = shared.into();
+        let ground = Self { yard, is_root, mark, secret, python, neighbour, facts, shared };
+        ground.renew();
+        Some(ground)
+    }
+
+    /// A number that the neighbour told, such as its process.
+    pub(super) fn fact(&self, name: &str) -> &str {
+        &self.facts[name]
+    }
+
+    /// Tries a row, behind the wall with this attribution or with nothing around it.
+    pub(super) fn attempt(&mut self, row: &Row, attribution: Option<&str>) -> Tried {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        self.renew();
+        self.mark = format!("mark{}x", COUNT.fetch_add(1, Ordering::Relaxed));
+        self.neighbour.forget();
+        let output = self.command(row, attribution).output().unwrap();
+        self.neighbour.catch_up();
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        let says = |word: &str| stdout.lines().any(|line| line.trim_end() == word);
+        let escaped = match row.sign {
+            Sign::Secret => stdout.contains(&self.secret),
+            Sign::Says => says("OPEN"),
+            Sign::Mark(file) => {
+                let text = std::fs::read(self.yard.path(file)).unwrap_or_default();
+                String::from_utf8_lossy(&text).contains(&self.mark)
+            }
+            Sign::Heard => self.neighbour.heard(&self.mark),
+            Sign::Host(changed) => changed(self),
+        };
+        let ran = says("RAN");
+        self.clear_up();
+        Tried { ran, escaped, output }
+    }
+
+    /// Whether the neighbour heard something.
+    pub(super) fn heard(&self, text: &str) -> bool {
+        self.neighbour.heard(text)
+    }
+
+    /// The processes of the host that carry the mark of this attempt.
+    pub(super) fn survivors(&self) -> Vec<String> {
+        let entries = std::fs::read_dir("/proc").unwrap().flatten();
+        let carries = |entry: &std::fs::DirEntry| {
+            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(&self.mark)
+        };
+        entries
+            .filter(carries)
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect()
+    }
+
+    fn command(&self, row: &Row, attribution: Option<&str>) -> Command {
+        let python = self.python.to_str().unwrap();
+        let mut words: Vec<String> = Vec::new();
+        if row.terminal {
+            let spawn = "import pty, sys; pty.spawn(sys.argv[1:])";
+            words.extend([python, "-c", spawn].map(String::from));
+        }
+        let (before, after) = (row.before, row.after);
+        // A shell stands for the supervisor where there is none.
+        let around = format!("{}\n{before}\n\"$@\"\n{after}", self.bash_facts());
+        words.extend(["timeout", "--foreground", "-k", "5", "120"].map(String::from));
+        words.extend(["/bin/bash".into(), "-c".into(), around, "around".into()]);
+        if let Some(attribution) = attribution {
+            let (binary, config) = (self.yard.binary(), self.yard.path("wall.toml"));
+            words.extend([binary.display().to_string(), "run".into(), "--config".into()]);
+            words.extend([config.display().to_string(), "--attribution".into()]);
+            words.extend([attribution.into(), "--".into()]);
+        }
+        words.extend(match row.how {
+            How::Bash(text) => {
+                let facts = self.bash_facts();
+                let text = format!("exec 2>&1; echo RAN\n{facts}\n{text}");
+                ["/bin/bash".into(), "-c".into(), text]
+            }
+            How::Python(text) => {
+                let facts = self.python_facts();
+                let calls = include_str!("calls.py");
+                let start = "os.dup2(1, 2)\nprint('RAN', flush=True)";
+                [python.into(), "-c".into(), format!("{calls}\n{start}\n{facts}\n{text}")]
+            }
+        });
+        let mut words = words.into_iter();
+        let mut command = self.yard.command(words.next().unwrap());
+        command.args(words).env("API_TOKEN", &self.secret);
+        command
+    }
+
+    fn bash_facts(&self) -> String {
+        let facts = self.facts.iter().map(|(name, value)| format!("{name}='{value}'\n"));
+        format!("{}MARK={}", facts.collect::<String>(), self.mark)
+    }
+
+    fn python_facts(&self) -> String {
+        let facts = self.facts.iter().map(|(name, value)| match value.parse::<u64>() {
+            Ok(number) => format!("{name} = {number}\n"),
+            Err(_) => format!("{name} = '{value}'\n"),
+        });
+        format!("{}MARK = '{}'", facts.collect::<String>(), self.mark)
+    }
+
+    /// Makes everything as it was.
+    fn renew(&self) {
+        for dir in RENEWED {
+            let path = self.yard.path(dir);
+            if std::fs::remove_dir_all(&path).is_err() {
+                let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(&path).status();
+                let _ = std::fs::remove_dir_all(&path);
+            }
+        }
+        let copied = Command::new("cp")
+            .arg("-a")
+            .arg(self.yard.path("kept/."))
+            .arg(self.yard.path(""))
+            .status();
+        assert!(copied.unwrap().success());
+    }
+
+    fn clear_up(&self) {
+        for pid in self.survivors() {
+            let _ = Command::new("kill").args(["-9", &pid]).status();
+        }
+        for dir in &self.shared {
+            for entry in std::fs::read_dir(dir).unwrap().flatten() {
+                if entry.file_name() != "secret.txt" {
+                    let _ = std::fs::remove_file(entry.path());
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Ground {
+    fn drop(&mut self) {
+        self.neighbour.end();
+        for dir in &self.shared {
+            let _ = std::fs::remove_dir_all(dir);
+        }
+    }
+}
+
+/// A program of the system, not one of the user's.
+fn program(name: &str) -> Option<PathBuf> {
+    let dirs = ["/usr/bin", "/usr/local/bin"].iter();
+    dirs.map(|dir| Path::new(dir).join(name)).find(|path| path.is_file())
+}
+
+/// The small program of the project, and one more that runs as its owner.
+fn compile(compiler: &Path, yard: &Yard) {
+    let project = yard.path("kept/project");
+    std::fs::write(yard.path("escape.c"), include_str!("escape.c")).unwrap();
+    let build = |kind: &[&str]| {
+        let mut command = Command::new(compiler);
+        command.arg(yard.path("escape.c")).args(["-O1", "-pthread", "-o"]);
+        command.arg(project.join("escape")).args(kind).stderr(Stdio::null()).status().unwrap()
+    };
+    if !build(&["-static"]).success() {
+        eprintln!("skipped: a program without libraries, for there is no static C library");
+        assert!(build(&[]).success());
+    }
+    yard.own();
+    std::fs::copy(project.join("escape"), project.join("risen")).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+    std::fs::set_permissions(project.join("risen"), mode).unwrap();
+}
+
+/// The block device that a directory is on, as `major:minor`.
+fn device(path: &Path) -> String {
+    use std::os::unix::fs::MetadataExt;
+    let device = path.metadata().unwrap().dev();
+    format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
+}
+
+/// The neighbour, and what it heard.
+struct Neighbour {
+    process: Child,
+    lines: Arc<Mutex<Vec<String>>>,
+    asked: u32,
+}
+
+/// How long the neighbour may take; a machine can be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Neighbour {
+    fn start(
+        yard: &Yard,
+        python: &Path,
+        name: &str,
+        secret: &str,
+        facts: &mut BTreeMap<String, String>,
+    ) -> Self {
+        let text = concat!(include_str!("calls.py"), include_str!("neighbour.py"));
+        let mut process = yard
+            .command(python)
+            .args(["-c", text])
+            .arg(yard.path("run"))
+            .args([name, secret])
+            .env("NEIGHBOUR_TOKEN", secret)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut told = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
+        for line in told.by_ref().take_while(|line| line != "ready") {
+            let (name, value) = line.split_once('=').unwrap();
+            facts.insert(name.into(), value.into());
+        }
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&lines);
+        std::thread::spawn(move || told.for_each(|line| kept.lock().unwrap().push(line)));
+        Self { process, lines, asked: 0 }
+    }
+
+    fn forget(&self) {
+        self.lines.lock().unwrap().clear();
+    }
+
+    fn heard(&self, text: &str) -> bool {
+        let lines = self.lines.lock().unwrap();
+        lines.iter().any(|line| line.starts_with("heard") && line.contains(text))
+    }
+
+    /// Waits until the neighbour has told everything that had reached it.
+    fn catch_up(&mut self) {
+        // Once to accept a connection, once to read from it, once more for what ends it.
+        for _ in 0..3 {
+            self.asked += 1;
+            let word = format!("ping {}", self.asked);
+            writeln!(self.process.stdin.as_mut().unwrap(), "{word}").unwrap();
+            let since = Instant::now();
+            while !self.lines.lock().unwrap().contains(&word) {
+                assert!(since.elapsed() < PATIENCE, "the neighbour does not answer");
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// The neighbour clears up when nobody asks any more.
+    fn end(&mut self) {
+        drop(self.process.stdin.take());
+        let _ = self.process.wait();
+    }
+}
