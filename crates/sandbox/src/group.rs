@@ -70,9 +70,7 @@ impl Group {
         if settings.is_empty() {
             return None;
         }
-        let mut group = Self::unified(&settings).or_else(|| Self::legacy(&settings))?;
-        group.janitor = Janitor::start(&group.dirs).ok();
-        Some(group)
+        Self::unified(&settings).or_else(|| Self::legacy(&settings))
     }
 
     /// One tree for all controllers.
@@ -82,30 +80,41 @@ impl Group {
             return None;
         }
         let dir = root.join(own_group("")?.trim_start_matches('/')).join(name());
-        fs::create_dir(&dir).ok()?;
-        let group = Self { dirs: vec![dir.clone()], describe: "cgroup", janitor: None };
-        let all = settings.iter().all(|setting| set(&dir, setting.unified, setting.value));
-        // What was made goes again with `group`.
-        all.then_some(group)
+        let settings = settings.iter().map(|setting| (dir.clone(), setting.unified, setting.value));
+        Self::with("cgroup", vec![dir.clone()], settings)
     }
 
     /// A tree for each controller.
     fn legacy(settings: &[Setting]) -> Option<Self> {
-        let mut group = Self { dirs: Vec::new(), describe: "cgroup v1", janitor: None };
+        let mut dirs = Vec::new();
         for setting in settings {
             let own = own_group(setting.controller)?;
             let root = Path::new("/sys/fs/cgroup").join(setting.controller);
             if !is_control_group(&root) {
                 return None;
             }
-            let dir = root.join(own.trim_start_matches('/')).join(name());
-            fs::create_dir(&dir).ok()?;
-            group.dirs.push(dir.clone());
-            if !set(&dir, setting.legacy, setting.value) {
-                return None;
-            }
+            dirs.push(root.join(own.trim_start_matches('/')).join(name()));
         }
-        Some(group)
+        let settings = dirs.clone().into_iter().zip(settings);
+        let settings = settings.map(|(dir, setting)| (dir, setting.legacy, setting.value));
+        Self::with("cgroup v1", dirs, settings)
+    }
+
+    /// Makes directories and sets values in them.
+    fn with(
+        describe: &'static str,
+        dirs: Vec<PathBuf>,
+        settings: impl IntoIterator<Item = (PathBuf, &'static str, u64)>,
+    ) -> Option<Self> {
+        // It must be there before there is anything to remove.
+        let janitor = Janitor::start(&dirs).ok();
+        // What was made goes again with the group.
+        let mut group = Self { dirs: Vec::new(), describe, janitor };
+        for dir in dirs {
+            fs::create_dir(&dir).ok()?;
+            group.dirs.push(dir);
+        }
+        settings.into_iter().all(|(dir, file, value)| set(&dir, file, value)).then_some(group)
     }
 
     /// Which kind of limit this is.
@@ -142,10 +151,11 @@ impl Janitor {
     fn start(dirs: &[PathBuf]) -> io::Result<Self> {
         let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         if let Some(pid) = sys::fork()? {
+            // A signal to the supervisor's group is not for it, from now on.
+            let child = rustix::process::Pid::from_raw(pid);
+            let _ = rustix::process::setpgid(child, child);
             return Ok(Self { pid, _pipe: theirs });
         }
-        // A signal to the supervisor's group is not for it.
-        let _ = rustix::process::setsid();
         sys::close_all_but(ours.as_fd());
         let _ = rustix::io::retry_on_intr(|| rustix::io::read(&ours, &mut [0u8; 1]));
         remove(dirs, Duration::from_secs(10));

@@ -52,7 +52,9 @@ fn die(
     end: impl Fn(&Child) -> Result<(), rustix::io::Errno>,
 ) {
     let yard = Yard::new(who);
-    yard.write("home/.config/ringwall/ringwall.toml", "[confinement]\nminimum = \"landlock\"\n");
+    // With a limit, there is a control group to clear up too.
+    let config = "[confinement]\nminimum = \"landlock\"\n[limits]\nprocesses = 1000\n";
+    yard.write("home/.config/ringwall/ringwall.toml", config);
     let longest = start_time(&yard, options) * 2;
     let traces = Traces::before(&yard);
     let mut supervisors = Vec::new();

@@ -9,6 +9,7 @@
 )]
 
 mod cycle;
+mod escapes;
 mod death;
 mod traces;
 mod yard;

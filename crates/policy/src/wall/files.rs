@@ -16,8 +16,9 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Which name services to ask: files, and the resolver that stands in `/etc/resolv.conf`.
-const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n\
+/// Which name services to ask: files, and the resolver that stands in `/etc/resolv.conf`. For
+/// passwords, which perl asks for whenever it is asked for a user, one that knows none.
+const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: dns\nhosts: files dns\n\
     networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
 
 pub(super) fn put(layout: &mut Layout, ground: &Ground, site: &Site, level: Level) {

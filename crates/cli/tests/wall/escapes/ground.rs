@@ -229,6 +229,7 @@ impl Ground {
         for pid in self.survivors() {
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
+        let _ = std::fs::remove_file(self.yard.path("run/new"));
         for dir in &self.shared {
             for entry in std::fs::read_dir(dir).unwrap().flatten() {
                 if entry.file_name() != "secret.txt" {

@@ -161,6 +161,8 @@ print(os.read(call('openat2', -100, (OUTSIDE + '/secret.txt').encode(), how, len
         .after_outside("exec 7<$OUTSIDE"),
     bash("read what was left open on a high number", Secret, "cat <&500")
         .after_outside("exec 500<$OUTSIDE/secret.txt"),
+    bash("read below standard input", Secret, "cat /dev/stdin/secret.txt /proc/self/fd/0/secret.txt")
+        .after_outside("exec 0<$OUTSIDE"),
     // What is known about files without opening them.
     bash("learn that a file is there", Says, "stat $OUTSIDE/secret.txt && echo OPEN"),
     bash("learn the names of files", Secret, "ls $OUTSIDE/names"),

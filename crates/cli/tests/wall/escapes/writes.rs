@@ -15,23 +15,47 @@ pub(super) const ROWS: &[Row] = &[
     bash("write below home", Mark("home/new"), "echo $MARK > $HOMEDIR/new"),
     bash("write to the host's /tmp", Host(marked_tmp), "echo > /tmp/$NAME/$MARK"),
     bash("write to the host's shared memory", Host(marked_shm), "echo > /dev/shm/$NAME/$MARK"),
-    bash("write Ringwall's own log", Mark(LOG), "echo $MARK >> $HOMEDIR/.local/state/ringwall/audit/notes"),
-    bash("write the program that holds the wall", Says, "[ -s $YARD/ringwall ] && : >> $YARD/ringwall && echo OPEN"),
+    bash(
+        "write Ringwall's own log",
+        Mark(LOG),
+        "echo $MARK >> $HOMEDIR/.local/state/ringwall/audit/notes",
+    ),
+    bash(
+        "write the program that holds the wall",
+        Says,
+        "[ -s $YARD/ringwall ] && : >> $YARD/ringwall && echo OPEN",
+    ),
     // By a link.
     bash(
         "write through a new link",
         Mark("outside/victim.txt"),
         "ln -s $OUTSIDE/victim.txt l; echo $MARK >> l",
     ),
-    bash("write through a directory link", Mark("outside/new"), "ln -s $OUTSIDE d; echo $MARK > d/new"),
-    bash("write through a link of the repository", Mark("outside/new"), "echo $MARK > planted-dir/new"),
+    bash(
+        "write through a directory link",
+        Mark("outside/new"),
+        "ln -s $OUTSIDE d; echo $MARK > d/new",
+    ),
+    bash(
+        "write through a link of the repository",
+        Mark("outside/new"),
+        "echo $MARK > planted-dir/new",
+    ),
     bash(
         "write through a hard link",
         Mark("outside/victim.txt"),
         "ln $OUTSIDE/victim.txt l && echo $MARK >> l",
     ),
-    bash("write below another process's root", Mark("outside/new"), "for p in /proc/[0-9]*; do echo $MARK > $p/root$OUTSIDE/new && break; done"),
-    bash("write where another process works", Mark("run/new"), "echo $MARK > /proc/$NEIGHBOUR/cwd/new"),
+    bash(
+        "write below another process's root",
+        Mark("outside/new"),
+        "for p in /proc/[0-9]*; do echo $MARK > $p/root$OUTSIDE/new && break; done",
+    ),
+    bash(
+        "write where another process works",
+        Mark("run/new"),
+        "echo $MARK > /proc/$NEIGHBOUR/cwd/new",
+    ),
     python(
         "write while a link swings",
         Mark("outside/appended.txt"),
@@ -58,11 +82,27 @@ swinger.join()
     ),
     // Everything else that changes a directory.
     bash("move a file out", Mark("outside/new"), "echo $MARK > f; mv f $OUTSIDE/new"),
-    bash("move a file over another", Mark("outside/victim.txt"), "echo $MARK > f; mv f $OUTSIDE/victim.txt"),
+    bash(
+        "move a file over another",
+        Mark("outside/victim.txt"),
+        "echo $MARK > f; mv f $OUTSIDE/victim.txt",
+    ),
     bash("link a file out", Mark("outside/new"), "echo $MARK > f; ln f $OUTSIDE/new"),
-    bash("remove a file", Host(|ground| gone(ground, "outside/doomed.txt")), "rm -f $OUTSIDE/doomed.txt"),
-    bash("take a file away", Host(|ground| gone(ground, "outside/movable.txt")), "mv $OUTSIDE/movable.txt m"),
-    bash("remove a directory", Host(|ground| gone(ground, "outside/empty")), "rmdir $OUTSIDE/empty"),
+    bash(
+        "remove a file",
+        Host(|ground| gone(ground, "outside/doomed.txt")),
+        "rm -f $OUTSIDE/doomed.txt",
+    ),
+    bash(
+        "take a file away",
+        Host(|ground| gone(ground, "outside/movable.txt")),
+        "mv $OUTSIDE/movable.txt m",
+    ),
+    bash(
+        "remove a directory",
+        Host(|ground| gone(ground, "outside/empty")),
+        "rmdir $OUTSIDE/empty",
+    ),
     bash("make a directory", Host(|ground| there(ground, "outside/new")), "mkdir $OUTSIDE/new"),
     bash("make a link", Host(|ground| there(ground, "outside/new")), "ln -s /nowhere $OUTSIDE/new"),
     bash("make a pipe", Host(|ground| there(ground, "outside/new")), "mkfifo $OUTSIDE/new"),
@@ -109,9 +149,23 @@ swinger.join()
         "echo $MARK >> /proc/self/fd/0 || echo $MARK >> /dev/stdin",
     )
     .after_outside("exec 0<$OUTSIDE/victim.txt"),
+    python(
+        "write below standard input",
+        Mark("outside/new"),
+        "os.write(os.open('new', os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=0), MARK.encode())",
+    )
+    .after_outside("exec 0<$OUTSIDE"),
     // By another way into the kernel.
-    bash("write by a queue of calls", Mark("outside/new"), "./escape ring-write $OUTSIDE/new $MARK"),
-    bash("write by a call of 32 bits", Mark("outside/new"), "./escape old-write $OUTSIDE/new $MARK"),
+    bash(
+        "write by a queue of calls",
+        Mark("outside/new"),
+        "./escape ring-write $OUTSIDE/new $MARK",
+    ),
+    bash(
+        "write by a call of 32 bits",
+        Mark("outside/new"),
+        "./escape old-write $OUTSIDE/new $MARK",
+    ),
     bash(
         "write by a path that changes under the call",
         Mark("outside/appended.txt"),
@@ -137,8 +191,16 @@ os.write(file, MARK.encode())
 ",
     ),
     // Past what is only read.
-    python("write among the system's programs", Says, "os.open('/usr/bin', os.O_TMPFILE | os.O_WRONLY); print('OPEN')"),
-    python("write among the system's settings", Says, "os.open('/etc', os.O_TMPFILE | os.O_WRONLY); print('OPEN')"),
+    python(
+        "write among the system's programs",
+        Says,
+        "os.open('/usr/bin', os.O_TMPFILE | os.O_WRONLY); print('OPEN')",
+    ),
+    python(
+        "write among the system's settings",
+        Says,
+        "os.open('/etc', os.O_TMPFILE | os.O_WRONLY); print('OPEN')",
+    ),
     bash(
         "write after mounting anew",
         Mark("outside/new"),
@@ -152,12 +214,36 @@ os.write(file, MARK.encode())
     ),
     // What the configuration denies inside the project.
     bash("write a denied file", Mark("project/frozen.txt"), "echo $MARK >> frozen.txt"),
-    bash("put something over a denied file", Mark("project/frozen.txt"), "echo $MARK > f; mv -f f frozen.txt"),
-    bash("write a denied file through a hard link", Mark("project/frozen.txt"), "ln frozen.txt l; echo $MARK >> l"),
-    bash("swap a denied directory", Mark("project/frozen/inner.txt"), "mv frozen f; mkdir frozen; echo $MARK > frozen/inner.txt"),
-    bash("remove a denied file", Host(|ground| gone(ground, "project/frozen.txt")), "rm -f frozen.txt"),
-    bash("cut a denied file off", Host(|ground| ground.yard.read("project/frozen.txt").is_empty()), ": > frozen.txt"),
-    bash("change who may use a denied file", Host(|ground| mode(ground, "project/frozen.txt") == 0o777), "chmod 777 frozen.txt"),
+    bash(
+        "put something over a denied file",
+        Mark("project/frozen.txt"),
+        "echo $MARK > f; mv -f f frozen.txt",
+    ),
+    bash(
+        "write a denied file through a hard link",
+        Mark("project/frozen.txt"),
+        "ln frozen.txt l; echo $MARK >> l",
+    ),
+    bash(
+        "swap a denied directory",
+        Mark("project/frozen/inner.txt"),
+        "mv frozen f; mkdir frozen; echo $MARK > frozen/inner.txt",
+    ),
+    bash(
+        "remove a denied file",
+        Host(|ground| gone(ground, "project/frozen.txt")),
+        "rm -f frozen.txt",
+    ),
+    bash(
+        "cut a denied file off",
+        Host(|ground| ground.yard.read("project/frozen.txt").is_empty()),
+        ": > frozen.txt",
+    ),
+    bash(
+        "change who may use a denied file",
+        Host(|ground| mode(ground, "project/frozen.txt") == 0o777),
+        "chmod 777 frozen.txt",
+    ),
 ];
 
 const LOG: &str = "home/.local/state/ringwall/audit/notes";

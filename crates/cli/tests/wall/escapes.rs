@@ -1,0 +1,146 @@
+//! A table of ways out. Each is tried without the wall, where it must work, and behind the wall,
+//! where it must not. What happened is judged from outside.
+
+mod ground;
+mod messages;
+mod network;
+mod persistence;
+mod privileges;
+mod processes;
+mod reads;
+mod resources;
+mod row;
+mod writes;
+
+use std::fmt::Write as _;
+
+use crate::yard::{As, everybody};
+use ground::{Ground, Tried};
+use row::Row;
+
+const TABLE: &[(&str, &[Row])] = &[
+    ("reads", reads::ROWS),
+    ("writes", writes::ROWS),
+    ("persistence", persistence::ROWS),
+    ("network", network::ROWS),
+    ("messages", messages::ROWS),
+    ("processes", processes::ROWS),
+    ("privileges", privileges::ROWS),
+    ("resources", resources::ROWS),
+];
+
+/// Whom a host keeps from something by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whom {
+    Ordinary,
+    Root,
+    Everybody,
+}
+use Whom::{Everybody, Ordinary, Root};
+
+/// Blocked by the host: ways that do not work on this machine, or not on every machine, without
+/// any wall. Behind the wall they are tried all the same.
+const BLOCKED_BY_HOST: &[(Whom, &str, &str)] = &[];
+
+impl Whom {
+    fn is(self, ground: &Ground) -> bool {
+        match self {
+            Everybody => true,
+            Root => ground.is_root,
+            Ordinary => !ground.is_root,
+        }
+    }
+}
+
+#[test]
+fn without_the_wall_they_work() {
+    let complaints = on_all(None, |ground, row, tried| {
+        let blocked =
+            BLOCKED_BY_HOST.iter().any(|(whom, name, _)| *name == row.name && whom.is(ground));
+        let expected = tried.ran && tried.escaped;
+        (!expected && !blocked).then_some("it does not work without the wall")
+    });
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn behind_the_wall_none_works() {
+    let complaints = on_all(Some("tripwire"), judge);
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn nor_where_every_call_is_watched() {
+    let complaints = on_all(Some("notify"), judge);
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
+fn rows_have_names_of_their_own() {
+    let mut names: Vec<_> = rows().map(|row| row.name).collect();
+    let all = names.len();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), all);
+    for (_, name, _) in BLOCKED_BY_HOST {
+        assert!(names.binary_search(name).is_ok(), "{name}");
+    }
+}
+
+/// A box that starts nothing wins nothing.
+fn judge(_: &Ground, _: &Row, tried: &Tried) -> Option<&'static str> {
+    match tried {
+        Tried { ran: false, .. } => Some("it was not tried"),
+        Tried { escaped: true, .. } => Some("IT WORKED"),
+        _ => None,
+    }
+}
+
+fn rows() -> impl Iterator<Item = &'static Row> {
+    TABLE.iter().flat_map(|(_, rows)| *rows)
+}
+
+/// Tries everything as everybody, and returns what is wrong. Without a wall, enough has to work for
+/// the table to mean something.
+fn on_all(
+    attribution: Option<&str>,
+    wrong: impl Fn(&Ground, &Row, &Tried) -> Option<&'static str> + Sync,
+) -> String {
+    let series = |who: As| {
+        let Some(mut ground) = Ground::new(who) else { return String::new() };
+        let whom = if ground.is_root { "root" } else { "an ordinary user" };
+        let (mut complaints, mut summary, mut worked) = (String::new(), String::new(), 0);
+        for (kind, rows) in TABLE {
+            let before = worked;
+            for row in *rows {
+                let tried = ground.attempt(row, attribution);
+                worked += usize::from(tried.ran && tried.escaped);
+                if let Some(what) = wrong(&ground, row, &tried) {
+                    let text = |bytes: &[u8]| {
+                        let text = String::from_utf8_lossy(bytes).replace('\n', "\n    ");
+                        text.chars().take(600).collect::<String>()
+                    };
+                    let (out, err) = (text(&tried.output.stdout), text(&tried.output.stderr));
+                    let name = row.name;
+                    writeln!(
+                        complaints,
+                        "{kind}: {name}: {what} (as {whom})\n    {out}\n    {err}"
+                    )
+                    .unwrap();
+                }
+            }
+            write!(summary, ", {kind} {} of {}", worked - before, rows.len()).unwrap();
+        }
+        let wall = attribution.unwrap_or("no wall");
+        eprintln!("escapes as {whom}, {wall}: {worked} of {} worked{summary}", rows().count());
+        if attribution.is_none() && worked < 80 {
+            writeln!(complaints, "only {worked} work without the wall (as {whom})").unwrap();
+        }
+        complaints
+    };
+    std::thread::scope(|scope| {
+        let users: Vec<_> =
+            everybody().into_iter().map(|who| scope.spawn(move || series(who))).collect();
+        users.into_iter().map(|user| user.join().unwrap()).collect()
+    })
+}
