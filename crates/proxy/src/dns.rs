@@ -5,4 +5,4 @@
 
 pub(crate) mod book;
 pub(crate) mod message;
-//pub(crate) mod serve;
+pub(crate) mod serve;

@@ -6,9 +6,9 @@
 
 pub(crate) mod body;
 pub(crate) mod head;
-//pub(crate) mod reply;
+pub(crate) mod reply;
 pub(crate) mod response;
-//pub(crate) mod serve;
+pub(crate) mod serve;
 
 /// A head that is longer is refused.
 pub(crate) const HEAD_LIMIT: usize = 64 * 1024;

@@ -19,11 +19,27 @@
 //! certificate may serve any of them; and the address behind a name when the user's own environment
 //! names an upstream proxy, which then does the resolving.
 
+mod client;
+mod core;
+mod dial;
 mod dns;
+mod gate;
 mod http;
+mod observer;
+mod relay;
+mod rules;
+mod running;
 mod sniff;
 mod socks;
 mod tls;
+mod tunnel;
+mod upstream;
+mod wire;
+
+pub use observer::{Answer, Connection, Observer, Refusal, Route};
+pub use rules::{Resolve, Rules, SystemResolver};
+pub use running::{Ended, Listeners, Place, Proxy, Running};
+pub use upstream::{Upstream, UpstreamError};
 
 #[doc(hidden)]
 pub mod testing {

@@ -23,7 +23,7 @@ const LINE_LIMIT: usize = crate::http::HEAD_LIMIT;
 /// Tells the protocol, or `None` as long as the bytes could still become either.
 pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
     match bytes {
-        [] | [0x16] | [0x80..=0xff] | [0x80..=0xff, _] | [0x80..=0xff, _, 0x01] => return None,
+        [] | [0x16 | 0x80..=0xff] | [0x80..=0xff, _] | [0x80..=0xff, _, 0x01] => return None,
         _ if tls::looks_like_tls(bytes) => return Some(Protocol::Tls),
         _ if tls::looks_like_ssl2(bytes) => return Some(Protocol::NamelessTls),
         _ if port == HTTP_PORT => return Some(Protocol::Http),

@@ -41,12 +41,12 @@ pub struct SocksRequest {
 }
 
 /// The command to connect.
-pub const CONNECT: u8 = 1;
+pub(crate) const CONNECT: u8 = 1;
 
 /// The answers that are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub enum Reply {
+pub(crate) enum Reply {
     /// Connected.
     Fine = 0,
     /// Something failed here.
@@ -63,7 +63,7 @@ pub enum Reply {
 
 impl Reply {
     /// The reply as it goes over the wire. The bound address is nobody's business.
-    pub fn bytes(self) -> [u8; 10] {
+    pub(crate) fn bytes(self) -> [u8; 10] {
         [5, self as u8, 0, 1, 0, 0, 0, 0, 0, 0]
     }
 }
@@ -85,31 +85,30 @@ pub fn request(bytes: &[u8]) -> Result<Option<(usize, SocksRequest)>, SocksError
     match bytes {
         [] | [5] | [5, _] | [5, _, 0] | [5, _, 0, 1 | 3 | 4] => Ok(None),
         [5, command, 0, kind, rest @ ..] => {
-            let Some((host, port)) = target(*kind, rest)? else { return Ok(None) };
-            let length = 4 + host.len() + 2;
-            let port = u16::from_be_bytes(port);
+            let Some(length) = address_length(*kind, rest)? else { return Ok(None) };
+            let Some((host, rest)) = rest.split_at_checked(length) else { return Ok(None) };
+            let Some(port) = rest.first_chunk() else { return Ok(None) };
+            let port = u16::from_be_bytes(*port);
             let host = host_of(*kind, host, port)?;
             if port == 0 {
                 return Err(SocksError::Port);
             }
-            Ok(Some((length, SocksRequest { command: *command, host, port })))
+            Ok(Some((4 + length + 2, SocksRequest { command: *command, host, port })))
         }
         [5, _, ..] => Err(SocksError::Reserved),
         _ => Err(SocksError::Version),
     }
 }
 
-/// The bytes of the address, with the length byte of a name, and the port behind them.
-fn target(kind: u8, rest: &[u8]) -> Result<Option<(&[u8], [u8; 2])>, SocksError> {
-    let length = match (kind, rest) {
-        (1, _) => 4,
-        (3, [length, ..]) => 1 + usize::from(*length),
-        (3, []) => return Ok(None),
-        (4, _) => 16,
-        _ => return Err(SocksError::AddressKind),
-    };
-    let Some((host, rest)) = rest.split_at_checked(length) else { return Ok(None) };
-    Ok(rest.first_chunk().map(|port| (host, *port)))
+/// How long an address is, with the length byte of a name.
+fn address_length(kind: u8, rest: &[u8]) -> Result<Option<usize>, SocksError> {
+    match (kind, rest) {
+        (1, _) => Ok(Some(4)),
+        (3, [length, ..]) => Ok(Some(1 + usize::from(*length))),
+        (3, []) => Ok(None),
+        (4, _) => Ok(Some(16)),
+        _ => Err(SocksError::AddressKind),
+    }
 }
 
 fn host_of(kind: u8, bytes: &[u8], port: u16) -> Result<Host, SocksError> {

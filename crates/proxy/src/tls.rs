@@ -11,25 +11,25 @@ use policy::ServerName;
 pub enum Hello {
     /// More bytes are needed.
     More,
-    /// A whole ClientHello, up to this many bytes, and the server it names.
+    /// A whole `ClientHello`, up to this many bytes, and the server it names.
     Said(ServerName, usize),
 }
 
-/// No honest ClientHello is longer, even with post-quantum keys.
-pub const HELLO_LIMIT: usize = 64 * 1024;
+/// No honest `ClientHello` is longer, even with post-quantum keys.
+const HELLO_LIMIT: usize = 16 * 1024;
 
 /// Whether the bytes begin as a TLS record with a handshake message would.
-pub fn looks_like_tls(bytes: &[u8]) -> bool {
+pub(crate) fn looks_like_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x16, 0x03, ..])
 }
 
-/// Whether the bytes begin with the ClientHello of SSL 2, which some servers still take and which
+/// Whether the bytes begin with the `ClientHello` of SSL 2, which some servers still take and which
 /// has no room for a name.
-pub fn looks_like_ssl2(bytes: &[u8]) -> bool {
+pub(crate) fn looks_like_ssl2(bytes: &[u8]) -> bool {
     matches!(bytes, [length, _, 0x01, 0x03, ..] if length & 0x80 != 0)
 }
 
-/// Reads a ClientHello from the bytes of one direction, from the first record on.
+/// Reads a `ClientHello` from the bytes of one direction, from the first record on.
 pub fn client_hello(bytes: &[u8]) -> Hello {
     let mut message = Vec::new();
     let mut rest = bytes;
@@ -37,7 +37,7 @@ pub fn client_hello(bytes: &[u8]) -> Hello {
         let end = bytes.len() - rest.len();
         match handshake_body(&message) {
             Ok(Some(body)) => {
-                let said = server_name(body).unwrap_or_else(|why| unreadable(why));
+                let said = server_name(body).unwrap_or_else(unreadable);
                 return Hello::Said(said, end);
             }
             Ok(None) if end > HELLO_LIMIT => {
@@ -48,7 +48,6 @@ pub fn client_hello(bytes: &[u8]) -> Hello {
         }
         // One record: type, version, length, and that many bytes. A message may span several.
         match rest {
-            [] => return Hello::More,
             [kind, ..] if *kind != 0x16 => {
                 return Hello::Said(unreadable("another record cuts it in two"), bytes.len());
             }
@@ -75,10 +74,9 @@ fn unreadable(why: &str) -> ServerName {
     ServerName::Unreadable(why.to_owned())
 }
 
-/// The body of the ClientHello at the start, once it is whole.
+/// The body of the `ClientHello` at the start, once it is whole.
 fn handshake_body(message: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     match message {
-        [] => Ok(None),
         [0x01, a, b, c, rest @ ..] => {
             let length = usize::from(*a) << 16 | usize::from(*b) << 8 | usize::from(*c);
             if length > HELLO_LIMIT {
@@ -86,7 +84,7 @@ fn handshake_body(message: &[u8]) -> Result<Option<&[u8]>, &'static str> {
             }
             Ok(rest.get(..length))
         }
-        [0x01, ..] => Ok(None),
+        [] | [0x01, ..] => Ok(None),
         _ => Err("it is no ClientHello"),
     }
 }

@@ -29,7 +29,7 @@ pub enum Rejected {
 }
 
 /// The records that are known.
-pub const TYPE_A: u16 = 1;
+pub(crate) const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 const TYPE_SVCB: u16 = 64;
 const TYPE_HTTPS: u16 = 65;
