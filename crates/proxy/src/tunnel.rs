@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::BytesMut;
 use policy::ServerName;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::timeout;
@@ -36,12 +37,14 @@ pub(crate) async fn carry(core: &Arc<Core>, mut client: Wire, mut server: Server
         }
         Outcome::Http => core.observer.malformed(server.asked.client, "HTTP out of place"),
         Outcome::Refused if server.asked.route == Route::Transparent => client.reset(),
-        Outcome::Done | Outcome::Refused => {}
+        Outcome::Ended | Outcome::Done | Outcome::Refused => {}
     }
 }
 
 enum Outcome {
-    /// One of the two has ended it.
+    /// The client has said all it wants to say.
+    Ended,
+    /// It is over for both.
     Done,
     /// The client speaks HTTP, and has said nothing to the server yet.
     Http,
@@ -66,10 +69,10 @@ async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outco
     let mut up = Up { core, asked, from, buffer: &mut client.buffer, to, sent: &server.sent };
     let up = async {
         match up.pass(&decided).await {
-            Ok(()) => {
-                let _ = one(from, to, &server.sent).await;
-                Outcome::Done
-            }
+            Ok(()) => match one(from, to, &server.sent).await {
+                Ok(()) => Outcome::Ended,
+                Err(_) => Outcome::Done,
+            },
             Err(outcome) => outcome,
         }
     };
@@ -91,8 +94,12 @@ async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outco
     tokio::select! {
         biased;
         outcome = &mut up => match outcome {
-            Outcome::Done => {
-                let _ = down.await;
+            Outcome::Ended => {
+                // It may listen on, or it may be gone, which shows only as an error.
+                tokio::select! {
+                    _ = down => {}
+                    _ = from.ready(Interest::ERROR) => {}
+                }
                 Outcome::Done
             }
             other => other,

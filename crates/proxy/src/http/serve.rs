@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
 use model::Host;
+use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
@@ -213,14 +214,23 @@ async fn exchange(client: &mut Wire, server: &mut Server, request: &Request, hos
     let up = copy(request.body, client_stream, &mut client.buffer, server_stream, sent);
     let down = answer(server_stream, &mut server.wire.buffer, client_stream, request, received);
     tokio::pin!(up, down);
-    let (sound, next) = tokio::select! {
+    let (sound, early) = tokio::select! {
         biased;
-        next = &mut down => (false, next),
+        next = &mut down => (false, Some(next)),
         done = &mut up => match done {
-            Ok(()) => (true, down.await),
+            Ok(()) => (true, None),
             // The server has heard enough and may have said why.
-            Err(PumpError::Writing) => (false, down.await),
+            Err(PumpError::Writing) => (false, None),
             Err(PumpError::Reading) => return Next::Close,
+        },
+    };
+    let next = match early {
+        Some(next) => next,
+        // A client that is gone shows only as an error while its answer is awaited.
+        None => tokio::select! {
+            biased;
+            next = down => next,
+            _ = client_stream.ready(Interest::ERROR) => return Next::Close,
         },
     };
     match next {

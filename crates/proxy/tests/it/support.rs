@@ -16,16 +16,16 @@ use proxy::{
 };
 
 /// Long enough for a loaded machine; no check waits this long when all is well.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Remembers what the proxy told.
 #[derive(Default)]
-pub struct Witness {
-    pub refusals: Mutex<Vec<Refusal>>,
-    pub lookups: Mutex<Vec<String>>,
-    pub malformed: Mutex<Vec<String>>,
-    pub connections: Mutex<Vec<Connection>>,
-    pub stop: bool,
+pub(crate) struct Witness {
+    pub(crate) refusals: Mutex<Vec<Refusal>>,
+    pub(crate) lookups: Mutex<Vec<String>>,
+    pub(crate) malformed: Mutex<Vec<String>>,
+    pub(crate) connections: Mutex<Vec<Connection>>,
+    pub(crate) stop: bool,
 }
 
 impl Observer for Witness {
@@ -48,17 +48,17 @@ impl Observer for Witness {
 }
 
 impl Witness {
-    pub fn rules(&self) -> Vec<String> {
+    pub(crate) fn rules(&self) -> Vec<String> {
         self.refusals.lock().unwrap().iter().map(|one| one.reason.rule.clone()).collect()
     }
 
     /// Waits until a connection has been reported.
-    pub fn connection(&self) -> Connection {
+    pub(crate) fn connection(&self) -> Connection {
         eventually(|| self.connections.lock().unwrap().first().cloned())
     }
 }
 
-pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
+pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
     let start = Instant::now();
     loop {
         if let Some(found) = look() {
@@ -70,7 +70,7 @@ pub fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 /// Names and their addresses. Every other name does not exist.
-pub struct Names(pub HashMap<String, Vec<IpAddr>>);
+pub(crate) struct Names(pub HashMap<String, Vec<IpAddr>>);
 
 impl Resolve for Names {
     fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
@@ -79,17 +79,17 @@ impl Resolve for Names {
 }
 
 /// What a proxy is started with.
-pub struct Setup {
-    pub level: Level,
-    pub allowed: Vec<String>,
-    pub denied: Vec<String>,
-    pub private: Vec<String>,
-    pub local_ports: Vec<u16>,
-    pub allow_without_sni: bool,
-    pub names: Vec<(String, Vec<IpAddr>)>,
-    pub upstream: Upstream,
-    pub transparent: Vec<TcpListener>,
-    pub stop: bool,
+pub(crate) struct Setup {
+    pub(crate) level: Level,
+    pub(crate) allowed: Vec<String>,
+    pub(crate) denied: Vec<String>,
+    pub(crate) private: Vec<String>,
+    pub(crate) local_ports: Vec<u16>,
+    pub(crate) allow_without_sni: bool,
+    pub(crate) names: Vec<(String, Vec<IpAddr>)>,
+    pub(crate) upstream: Upstream,
+    pub(crate) transparent: Vec<TcpListener>,
+    pub(crate) stop: bool,
 }
 
 impl Default for Setup {
@@ -110,17 +110,17 @@ impl Default for Setup {
 }
 
 /// A proxy at work.
-pub struct World {
-    pub proxy: SocketAddr,
-    pub dns_udp: SocketAddr,
-    pub dns_tcp: SocketAddr,
-    pub witness: Arc<Witness>,
-    pub running: Option<Running>,
+pub(crate) struct World {
+    pub(crate) proxy: SocketAddr,
+    pub(crate) dns_udp: SocketAddr,
+    pub(crate) dns_tcp: SocketAddr,
+    pub(crate) witness: Arc<Witness>,
+    pub(crate) running: Option<Running>,
 }
 
 impl Setup {
     /// Grants entries, and lets the names in them lead to this machine.
-    pub fn granting(entries: &[&str]) -> Self {
+    pub(crate) fn granting(entries: &[&str]) -> Self {
         let mut setup = Self::default();
         for entry in entries {
             setup.allowed.push((*entry).to_owned());
@@ -130,12 +130,12 @@ impl Setup {
     }
 
     /// Gives a name the address of this machine.
-    pub fn named(mut self, name: &str) -> Self {
+    pub(crate) fn named(mut self, name: &str) -> Self {
         self.names.push((name.to_owned(), vec![Ipv4Addr::LOCALHOST.into()]));
         self
     }
 
-    pub fn rules(&self) -> Rules {
+    pub(crate) fn rules(&self) -> Rules {
         let rules = |entries: &[String]| {
             let parse = |text: &String| Sourced::built_in(DomainRule::parse(text).unwrap());
             entries.iter().map(parse).collect()
@@ -153,7 +153,7 @@ impl Setup {
         Rules { ground: Arc::new(ground), resolver: Arc::new(names) }
     }
 
-    pub fn start(self) -> World {
+    pub(crate) fn start(self) -> World {
         let rules = self.rules();
         let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
         let dns_udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -179,19 +179,19 @@ impl Setup {
 }
 
 impl World {
-    pub fn dial(&self) -> TcpStream {
+    pub(crate) fn dial(&self) -> TcpStream {
         dial(self.proxy)
     }
 
     /// Sends bytes and reads everything that comes back.
-    pub fn say(&self, bytes: &[u8]) -> Vec<u8> {
+    pub(crate) fn say(&self, bytes: &[u8]) -> Vec<u8> {
         let mut stream = self.dial();
         let _ = stream.write_all(bytes);
         read_all(&mut stream)
     }
 
     /// Opens a tunnel and gives the status that CONNECT got.
-    pub fn connect(&self, target: &str) -> (TcpStream, u16) {
+    pub(crate) fn connect(&self, target: &str) -> (TcpStream, u16) {
         let mut stream = self.dial();
         let request = format!("CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n");
         stream.write_all(request.as_bytes()).unwrap();
@@ -200,12 +200,12 @@ impl World {
     }
 
     /// Asks for a connection over SOCKS and gives the reply code.
-    pub fn socks(&self, name: &[u8], port: u16) -> (TcpStream, u8) {
+    pub(crate) fn socks(&self, name: &[u8], port: u16) -> (TcpStream, u8) {
         let length = u8::try_from(name.len()).unwrap();
         self.socks_raw(&[&[5, 1, 0, 3, length], name, &port.to_be_bytes()].concat())
     }
 
-    pub fn socks_raw(&self, request: &[u8]) -> (TcpStream, u8) {
+    pub(crate) fn socks_raw(&self, request: &[u8]) -> (TcpStream, u8) {
         let mut stream = self.dial();
         stream.write_all(&[5, 1, 0]).unwrap();
         let mut method = [0; 2];
@@ -218,7 +218,7 @@ impl World {
     }
 }
 
-pub fn dial(address: SocketAddr) -> TcpStream {
+pub(crate) fn dial(address: SocketAddr) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_write_timeout(Some(PATIENCE)).unwrap();
@@ -226,7 +226,7 @@ pub fn dial(address: SocketAddr) -> TcpStream {
 }
 
 /// Everything until the end, also where it ends by a reset.
-pub fn read_all(stream: &mut impl Read) -> Vec<u8> {
+pub(crate) fn read_all(stream: &mut impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut buffer = [0; 4096];
     while let Ok(count @ 1..) = stream.read(&mut buffer) {
@@ -236,7 +236,7 @@ pub fn read_all(stream: &mut impl Read) -> Vec<u8> {
 }
 
 /// A head up to its empty line, byte by byte, so that nothing behind it is lost.
-pub fn read_head(stream: &mut impl Read) -> Option<Vec<u8>> {
+pub(crate) fn read_head(stream: &mut impl Read) -> Option<Vec<u8>> {
     let mut head = Vec::new();
     let mut byte = [0];
     while !head.ends_with(b"\r\n\r\n") {
@@ -247,24 +247,24 @@ pub fn read_head(stream: &mut impl Read) -> Option<Vec<u8>> {
 }
 
 /// The status of a response, 0 if there is none.
-pub fn status(response: &[u8]) -> u16 {
+pub(crate) fn status(response: &[u8]) -> u16 {
     let text = String::from_utf8_lossy(response.get(9..12).unwrap_or_default()).into_owned();
     text.parse().unwrap_or(0)
 }
 
 /// An HTTP server that remembers the heads it got and repeats each in its answer.
-pub struct Origin {
-    pub port: u16,
-    pub heads: Arc<Mutex<Vec<String>>>,
-    pub accepted: Arc<AtomicUsize>,
+pub(crate) struct Origin {
+    pub(crate) port: u16,
+    pub(crate) heads: Arc<Mutex<Vec<String>>>,
+    pub(crate) accepted: Arc<AtomicUsize>,
 }
 
 impl Origin {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         Self::at("127.0.0.1:0")
     }
 
-    pub fn at(address: &str) -> Self {
+    pub(crate) fn at(address: &str) -> Self {
         let heads = Arc::new(Mutex::new(Vec::new()));
         let accepted = Arc::new(AtomicUsize::new(0));
         let (log, count) = (Arc::clone(&heads), Arc::clone(&accepted));
@@ -275,7 +275,7 @@ impl Origin {
         Self { port, heads, accepted }
     }
 
-    pub fn heads(&self) -> Vec<String> {
+    pub(crate) fn heads(&self) -> Vec<String> {
         self.heads.lock().unwrap().clone()
     }
 }
@@ -303,7 +303,8 @@ fn origin(stream: TcpStream, log: &Mutex<Vec<String>>) -> io::Result<()> {
             loop {
                 let mut line = String::new();
                 reader.read_line(&mut line)?;
-                let mut chunk = vec![0; usize::from_str_radix(line.trim(), 16).unwrap() + 2];
+                let length = usize::from_str_radix(line.trim(), 16).map_err(io::Error::other)?;
+                let mut chunk = vec![0; length + 2];
                 reader.read_exact(&mut chunk)?;
                 if chunk.len() == 2 {
                     break;
@@ -335,11 +336,11 @@ fn origin(stream: TcpStream, log: &Mutex<Vec<String>>) -> io::Result<()> {
 }
 
 /// Serves each connection on a thread of its own and gives the port.
-pub fn serve(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
+pub(crate) fn serve(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
     serve_at("127.0.0.1:0", handle)
 }
 
-pub fn serve_at(address: &str, handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
+pub(crate) fn serve_at(address: &str, handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind(address).unwrap();
     let port = listener.local_addr().unwrap().port();
     let handle = Arc::new(handle);
@@ -353,7 +354,7 @@ pub fn serve_at(address: &str, handle: impl Fn(TcpStream) + Send + Sync + 'stati
 }
 
 /// A server that sends back what it gets.
-pub fn echo() -> u16 {
+pub(crate) fn echo() -> u16 {
     serve(|mut stream| {
         let mut buffer = [0; 16 * 1024];
         while let Ok(count @ 1..) = stream.read(&mut buffer) {
