@@ -66,6 +66,8 @@ pub enum Ended {
 
 /// Connections that may be open at once, where descriptors suffice.
 const CONNECTIONS: u64 = 4096;
+/// Connections that may wait to be accepted.
+const QUEUE: i32 = 4096;
 /// Descriptors that are left to the rest of the process and to pipes.
 const SPARE_DESCRIPTORS: u64 = 384;
 
@@ -168,6 +170,8 @@ impl Sockets {
     fn register(listeners: Listeners, runtime: &Runtime) -> io::Result<Self> {
         let _context = runtime.enter();
         let tcp = |listener: TcpListener| {
+            // A client whose connection finds no room in the queue waits a second for its next try.
+            rustix::net::listen(&listener, QUEUE)?;
             listener.set_nonblocking(true)?;
             tokio_net::TcpListener::from_std(listener)
         };

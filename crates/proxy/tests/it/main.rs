@@ -1,6 +1,10 @@
 //! The proxy over real sockets: what passes, what is refused, and what it withstands.
 
-#![expect(clippy::missing_panics_doc, reason = "checks are there to panic")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "checks, and what helps them, are there to fail"
+)]
 
 mod hostile;
 mod http;

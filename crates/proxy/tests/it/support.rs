@@ -16,7 +16,7 @@ use proxy::{
 };
 
 /// Long enough for a loaded machine; no check waits this long when all is well.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Remembers what the proxy told.
 #[derive(Default)]
