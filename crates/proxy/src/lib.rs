@@ -45,11 +45,11 @@ pub use upstream::{Upstream, UpstreamError};
 pub mod testing {
     //! The parsers, for fuzzing.
 
-    pub use crate::dns::message::Question;
+    pub use crate::dns::message::{Code, Question};
     pub use crate::http::body::chunk_line;
     pub use crate::http::head::{Request, head_end};
     pub use crate::http::response::Response;
     pub use crate::sniff::sniff;
     pub use crate::socks::{greeting, request as socks_request};
-    pub use crate::tls::client_hello;
+    pub use crate::tls::{Hello, client_hello};
 }

@@ -32,15 +32,17 @@ pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
     // Servers skip empty lines in front of a request, so they must not hide one from us.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
     let line = bytes.get(start..).unwrap_or_default();
-    if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
-        return Some(if is_request_line(line.get(..end).unwrap_or(line)) {
-            Protocol::Http
-        } else {
-            Protocol::Opaque
-        });
+    // Decided by the first byte that ends a line or belongs in none, so that no later one changes it.
+    let stop = line.iter().position(|byte| *byte == b'\n' || is_never_in_a_line(*byte));
+    let first = line.get(..stop.unwrap_or(line.len())).unwrap_or(line);
+    if first.len() > LINE_LIMIT {
+        return Some(Protocol::Opaque);
     }
-    let opaque = line.len() > LINE_LIMIT || line.iter().any(|byte| is_never_in_a_line(*byte));
-    opaque.then_some(Protocol::Opaque)
+    let http = match line.get(stop?) {
+        Some(b'\n') => is_request_line(first),
+        _ => begins_like_request(first),
+    };
+    Some(if http { Protocol::Http } else { Protocol::Opaque })
 }
 
 /// Whether a server might take the line for a request, however badly it is written.
@@ -50,8 +52,15 @@ fn is_request_line(line: &[u8]) -> bool {
     words.any(|word| word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"HTTP/")))
 }
 
+/// The same for a line that is broken by a byte that no line should have, and some servers take.
+fn begins_like_request(line: &[u8]) -> bool {
+    let method = line.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let target = line.get(method..).unwrap_or_default().trim_ascii_start();
+    method > 0 && matches!(target, [b'/' | b'*' | b'h' | b'H', ..])
+}
+
 fn is_never_in_a_line(byte: u8) -> bool {
-    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | 0x0b | 0x0c)
+    byte.is_ascii_control() && !matches!(byte, b'\t' | b'\r' | b'\n' | 0x0b | 0x0c)
 }
 
 #[cfg(test)]
@@ -72,6 +81,8 @@ mod tests {
             (b"\r\n", 8080, None),
             (b"get\t/  http/1.1\n", 8080, Some(Protocol::Http)),
             (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 443, Some(Protocol::Http)),
+            (b"GET /\x01", 8080, Some(Protocol::Http)),
+            (b"GET /\x01 HTTP/1.1\r\n", 8080, Some(Protocol::Http)),
             (b"SSH-2.0-OpenSSH_9.6p1 Debian-3\r\n", 22, Some(Protocol::Opaque)),
             (b"EHLO example.org\r\n", 25, Some(Protocol::Opaque)),
             (b"0032git-upload-pack /p.git\0host=x\0", 9418, Some(Protocol::Opaque)),
