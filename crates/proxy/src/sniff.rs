@@ -17,8 +17,8 @@ pub enum Protocol {
 
 /// Where plain HTTP is expected, and nothing else is let through but TLS.
 const HTTP_PORT: u16 = 80;
-/// A first line that is longer is no request to any server.
-const LINE_LIMIT: usize = crate::http::HEAD_LIMIT;
+/// A first line that is longer is not waited for.
+const LINE_LIMIT: usize = 16 * 1024;
 
 /// Tells the protocol, or `None` as long as the bytes could still become either.
 pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
@@ -35,12 +35,12 @@ pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
     // Decided by the first byte that ends a line or belongs in none, so that no later one changes it.
     let stop = line.iter().position(|byte| *byte == b'\n' || is_never_in_a_line(*byte));
     let first = line.get(..stop.unwrap_or(line.len())).unwrap_or(line);
-    if first.len() > LINE_LIMIT {
-        return Some(Protocol::Opaque);
-    }
-    let http = match line.get(stop?) {
-        Some(b'\n') => is_request_line(first),
-        _ => begins_like_request(first),
+    let http = if first.len() > LINE_LIMIT {
+        begins_like_request(first)
+    } else if line.get(stop?) == Some(&b'\n') {
+        is_request_line(first)
+    } else {
+        begins_like_request(first)
     };
     Some(if http { Protocol::Http } else { Protocol::Opaque })
 }
@@ -52,7 +52,7 @@ fn is_request_line(line: &[u8]) -> bool {
     words.any(|word| word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"HTTP/")))
 }
 
-/// The same for a line that is broken by a byte that no line should have, and some servers take.
+/// The same for a line without a proper end: too long, or with a byte that some servers overlook.
 fn begins_like_request(line: &[u8]) -> bool {
     let method = line.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let target = line.get(method..).unwrap_or_default().trim_ascii_start();

@@ -129,7 +129,10 @@ impl Up<'_> {
         if protocol == Protocol::Tls {
             self.second_hello().await?;
         }
-        self.forward(self.buffer.len()).await
+        let last = self.forward(self.buffer.len()).await;
+        // From here on bytes go past this buffer; a tunnel may stand for days.
+        *self.buffer = BytesMut::new();
+        last
     }
 
     /// What is spoken, or `None` where nothing is.

@@ -67,6 +67,8 @@ impl Wire {
 /// Reads what there is. Zero means that nothing more will come. Memory is taken only once there is
 /// something to read, so idle connections hold none.
 pub(crate) async fn fill(stream: &TcpStream, buffer: &mut BytesMut) -> io::Result<usize> {
+    // A peer that never pauses must not keep the others waiting.
+    tokio::task::consume_budget().await;
     loop {
         stream.readable().await?;
         buffer.reserve(STEP);

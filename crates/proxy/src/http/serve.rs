@@ -75,12 +75,17 @@ pub(crate) async fn serve(core: &Arc<Core>, mut client: Wire, side: Side) {
         };
         let reused = server.take().filter(|server| is_for(server, &asked));
         let is_reused = reused.is_some();
-        let mut upstream = match reused {
-            Some(server) => server,
-            None => match open(core, &asked).await {
-                Ok(server) => server,
-                Err(failure) => return client.finish(&reply::failure(&failure)).await,
-            },
+        let opened = match reused {
+            // The rules may have changed since it was opened.
+            Some(server) => {
+                let reason = policy::connect(&core.rules().ground, &asked.host, asked.port);
+                core.require(&asked, reason).await.map(|()| server)
+            }
+            None => open(core, &asked).await,
+        };
+        let mut upstream = match opened {
+            Ok(server) => server,
+            Err(failure) => return client.finish(&reply::failure(&failure)).await,
         };
         if matches!(request.target, Target::Tunnel(..)) {
             if client.write(reply::ESTABLISHED).await.is_ok() {
@@ -216,13 +221,13 @@ async fn exchange(client: &mut Wire, server: &mut Server, request: &Request, hos
     tokio::pin!(up, down);
     let (sound, early) = tokio::select! {
         biased;
-        next = &mut down => (false, Some(next)),
         done = &mut up => match done {
             Ok(()) => (true, None),
             // The server has heard enough and may have said why.
             Err(PumpError::Writing) => (false, None),
             Err(PumpError::Reading) => return Next::Close,
         },
+        next = &mut down => (false, Some(next)),
     };
     let next = match early {
         Some(next) => next,

@@ -364,3 +364,23 @@ pub(crate) fn echo() -> u16 {
         }
     })
 }
+
+/// The least that is a hello with a server name.
+pub(crate) fn client_hello(name: &str) -> Vec<u8> {
+    client_hello_with(name, &[])
+}
+
+/// The same, with more extensions.
+pub(crate) fn client_hello_with(name: &str, more: &[u8]) -> Vec<u8> {
+    let length = |count: usize| u16::try_from(count).unwrap().to_be_bytes();
+    let entry = [&[0][..], &length(name.len()), name.as_bytes()].concat();
+    let list = [&length(entry.len())[..], &entry].concat();
+    let extension = [&[0, 0][..], &length(list.len()), &list, more].concat();
+    let mut body = vec![3, 3];
+    body.extend([7; 32]);
+    body.extend([0, 0, 2, 0x13, 0x01, 1, 0]);
+    body.extend(length(extension.len()));
+    body.extend(extension);
+    let message = [&[1, 0][..], &length(body.len()), &body].concat();
+    [&[0x16, 3, 1][..], &length(message.len()), &message].concat()
+}

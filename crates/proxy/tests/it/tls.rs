@@ -12,7 +12,7 @@ use rustls::{
     SignatureScheme, Stream,
 };
 
-use crate::support::{Setup, World, serve};
+use crate::support::{Setup, World, client_hello, client_hello_with, eventually, read_all, serve};
 
 /// A server that answers any TLS client with one line, whatever name it was called by.
 fn tls_server(max_early_retry: bool) -> u16 {
@@ -174,22 +174,43 @@ fn nothing_of_a_refused_hello_reaches_the_server() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let log = Arc::clone(&seen);
     let port = serve(move |mut stream| {
-        let bytes = crate::support::read_all(&mut stream);
+        let bytes = read_all(&mut stream);
         log.lock().unwrap().extend(bytes);
     });
     let world = world(port, false);
     let (stream, _) = world.connect(&format!("example.org:{port}"));
     assert!(!speaks(stream, Some("evil.example")));
+    // The true name is encrypted, whatever stands outside.
+    let (mut stream, _) = world.connect(&format!("example.org:{port}"));
+    stream.write_all(&client_hello_with("example.org", &[0xfe, 0x0d, 0, 2, 0, 0])).unwrap();
+    assert_eq!(read_all(&mut stream), b"");
     // Broken ones neither: a record that is no hello, and one that promises the world.
     for bytes in [&b"\x16\x03\x01\x00\x04\x02\x00\x00\x00"[..], b"\x16\x03\x01\xff\xff\x01"] {
         let (mut stream, _) = world.connect(&format!("example.org:{port}"));
         stream.write_all(bytes).unwrap();
-        assert_eq!(crate::support::read_all(&mut stream), b"");
+        assert_eq!(read_all(&mut stream), b"");
     }
     // SSL 2 has no room for a name.
     let (mut stream, _) = world.connect(&format!("example.org:{port}"));
     stream.write_all(b"\x80\x2e\x01\x03\x01\x00\x15\x00\x00\x00\x10").unwrap();
-    assert_eq!(crate::support::read_all(&mut stream), b"");
-    assert_eq!(world.witness.rules().len(), 4);
+    assert_eq!(read_all(&mut stream), b"");
+    assert_eq!(world.witness.rules().len(), 5);
     assert_eq!(*seen.lock().unwrap(), b"");
+}
+
+#[test]
+fn a_second_hello_for_another_server_never_arrives() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let log = Arc::clone(&seen);
+    let port = serve(move |mut stream| {
+        let bytes = read_all(&mut stream);
+        log.lock().unwrap().extend(bytes);
+    });
+    let world = world(port, false);
+    let (mut stream, _) = world.connect(&format!("example.org:{port}"));
+    let (first, change) = (client_hello("example.org"), [0x14, 3, 3, 0, 1, 1]);
+    stream.write_all(&[&first[..], &change, &client_hello("evil.example")].concat()).unwrap();
+    assert_eq!(read_all(&mut stream), b"");
+    assert_eq!(world.witness.rules(), ["server-name"]);
+    eventually(|| (*seen.lock().unwrap() == [&first[..], &change].concat()).then_some(()));
 }

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use proxy::Route;
 
-use crate::support::{Origin, PATIENCE, Setup, dial, read_all, status};
+use crate::support::{Origin, PATIENCE, Setup, client_hello, dial, read_all, status};
 
 #[test]
 fn a_local_port_leads_to_the_hosts_own() {
@@ -83,26 +83,11 @@ fn inside() {
     let connection = world.witness.connection();
     assert_eq!((connection.host.as_str(), connection.route), ("example.org", Route::Transparent));
     // TLS for another server, and an address that was never given out: a reset.
-    let hello = tls_hello("evil.example");
+    let hello = client_hello("evil.example");
     let mut stream = dial(first.into());
     stream.write_all(&hello).unwrap();
     assert_eq!(read_all(&mut stream), b"");
     let mut stream = TcpStream::connect(std::net::SocketAddr::from(unknown)).unwrap();
     assert!(stream.read(&mut [0]).is_err());
     assert_eq!(world.witness.rules(), ["request-host", "server-name", "made-up-address"]);
-}
-
-/// The least that is a hello with a server name.
-fn tls_hello(name: &str) -> Vec<u8> {
-    let length = |count: usize| u16::try_from(count).unwrap().to_be_bytes();
-    let entry = [&[0][..], &length(name.len()), name.as_bytes()].concat();
-    let list = [&length(entry.len())[..], &entry].concat();
-    let extension = [&[0, 0][..], &length(list.len()), &list].concat();
-    let mut body = vec![3, 3];
-    body.extend([7; 32]);
-    body.extend([0, 0, 2, 0x13, 0x01, 1, 0]);
-    body.extend(length(extension.len()));
-    body.extend(extension);
-    let message = [&[1, 0][..], &length(body.len()), &body].concat();
-    [&[0x16, 3, 1][..], &length(message.len()), &message].concat()
 }
