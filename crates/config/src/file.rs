@@ -112,6 +112,9 @@ pub(crate) struct NetworkTable {
     /// Ports of the host's loopback that may be reached.
     #[schemars(with = "Vec<u16>")]
     pub(crate) allow_local_ports: List<u16>,
+    /// Lets TLS connections pass that do not say which server they are for.
+    #[schemars(with = "bool")]
+    pub(crate) allow_without_sni: At<bool>,
 }
 
 /// Environment variables.

@@ -268,6 +268,10 @@ impl<'a> Merge<'a> {
     }
 
     fn lists(&mut self, layer: &Layer, file: &File) {
+        let hidden = file.network.allow_without_sni.as_ref();
+        self.single(layer, "network.allow_without_sni", hidden, Wider::Higher, |p| {
+            &mut p.network.allow_without_sni
+        });
         for port in &file.network.allow_local_ports {
             let value = *port.get_ref();
             self.entry(layer, "network.allow_local_ports", port, value, true, |p| {

@@ -1,19 +1,25 @@
-//! Names of network hosts as rules write them.
+//! Network hosts as rules write them.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// An entry of `allowed_domains` and its kin: a name or `*.name`, perhaps with a port.
+use crate::{Host, HostError};
+
+/// An entry of `allowed_domains` and its kin: a host or `*.name`, perhaps with a port.
 ///
-/// `*.example.org` means one or more labels in front of the name, never the bare name.
+/// `*.example.org` means one or more labels in front of the name, never the bare name, and never an
+/// address. The host is in the one spelling of [`Host`], as the host of a request is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct DomainRule {
-    name: String,
+    host: Host,
     subdomains: bool,
     port: Option<u16>,
 }
+
+/// The ports that an entry without a port grants.
+const USUAL_PORTS: [u16; 2] = [80, 443];
 
 /// Why a text is no domain rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -27,57 +33,90 @@ pub enum DomainError {
     /// `*` stands somewhere else than as the first label.
     #[error("`{0}` uses `*` where it means nothing; only a leading `*.` is understood")]
     Wildcard(String),
-    /// A label is empty, too long, or holds a character that host names cannot have.
-    #[error("`{0}` is not a host name")]
-    Name(String),
+    /// What is left is no host.
+    #[error("`{0}` is not a host name: {1}")]
+    Name(String, HostError),
 }
 
 impl DomainRule {
     /// Reads one entry.
     pub fn parse(text: &str) -> Result<Self, DomainError> {
+        let (name, subdomains) = match text.strip_prefix("*.") {
+            Some(name) => (name, true),
+            None => (text, false),
+        };
         if text.contains('/') {
             return Err(DomainError::Url(text.into()));
         }
-        let (host, port) = match text.rsplit_once(':') {
-            None => (text, None),
-            Some((host, port)) => {
-                let port = port.parse().ok().filter(|port| *port != 0);
-                (host, Some(port.ok_or_else(|| DomainError::Port(text.into()))?))
-            }
-        };
-        let (name, subdomains) = match host.strip_prefix("*.") {
-            Some(name) => (name, true),
-            None => (host, false),
-        };
         if name.contains('*') {
             return Err(DomainError::Wildcard(text.into()));
         }
-        let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
-        if name.len() > 253 || !name.split('.').all(is_label) {
-            return Err(DomainError::Name(text.into()));
+        let (host, port) = Host::parse_authority(name).map_err(|error| match error {
+            HostError::Url => DomainError::Url(text.into()),
+            HostError::Port => DomainError::Port(text.into()),
+            other => DomainError::Name(text.into(), other),
+        })?;
+        if subdomains && host.address().is_some() {
+            return Err(DomainError::Wildcard(text.into()));
         }
-        Ok(Self { name, subdomains, port })
+        Ok(Self { host, subdomains, port })
+    }
+
+    /// The rule that covers one host on one port, and nothing else. The usual ports are not named:
+    /// whoever grants a web site means both of them.
+    pub fn exact(host: Host, port: u16) -> Self {
+        let port = (!USUAL_PORTS.contains(&port)).then_some(port);
+        Self { host, subdomains: false, port }
     }
 
     /// Whether this rule names the host. Ports are judged where connections are.
     pub fn matches_name(&self, host: &str) -> bool {
-        let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+        match Host::parse(host) {
+            Ok(host) => self.names(&host),
+            // No host at all, but a deny rule should still know its own name in it.
+            Err(_) => {
+                let host = host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase();
+                self.names_text(&host)
+            }
+        }
+    }
+
+    /// Whether this rule names the host, on whatever port.
+    pub fn names(&self, host: &Host) -> bool {
+        match host.name() {
+            Some(name) => self.names_text(name),
+            None => self.host == *host,
+        }
+    }
+
+    /// Whether this rule, read as a grant, covers the host on this port: 80 and 443 unless it says
+    /// otherwise.
+    pub fn grants(&self, host: &Host, port: u16) -> bool {
+        let fits = self.port.map_or_else(|| USUAL_PORTS.contains(&port), |own| own == port);
+        fits && self.names(host)
+    }
+
+    /// Whether this rule, read as a statement about the host, covers this port: every port unless
+    /// it names one.
+    pub fn covers(&self, host: &Host, port: u16) -> bool {
+        self.port.is_none_or(|own| own == port) && self.names(host)
+    }
+
+    /// The port it names.
+    pub fn port(&self) -> Option<u16> {
+        self.port
+    }
+
+    fn names_text(&self, name: &str) -> bool {
+        let Some(own) = self.host.name() else { return false };
         if self.subdomains {
-            host.strip_suffix(&self.name)
+            name.strip_suffix(own)
                 .and_then(|rest| rest.strip_suffix('.'))
                 .is_some_and(|labels| !labels.is_empty())
         } else {
-            host == self.name
+            name == own
         }
     }
-}
-
-/// Letters, digits, `-` and `_`, 1 to 63 of them, no `-` at either end.
-fn is_label(label: &str) -> bool {
-    (1..=63).contains(&label.len())
-        && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_')
-        && !label.starts_with('-')
-        && !label.ends_with('-')
 }
 
 impl fmt::Display for DomainRule {
@@ -85,7 +124,7 @@ impl fmt::Display for DomainRule {
         if self.subdomains {
             f.write_str("*.")?;
         }
-        f.write_str(&self.name)?;
+        write!(f, "{}", self.host)?;
         match self.port {
             Some(port) => write!(f, ":{port}"),
             None => Ok(()),
@@ -117,6 +156,9 @@ mod tests {
             ("example.org.", "example.org"),
             ("*.internal.example:8443", "*.internal.example:8443"),
             ("localhost:80", "localhost:80"),
+            ("BÜCHER.example", "xn--bcher-kva.example"),
+            ("127.1:8080", "127.0.0.1:8080"),
+            ("[2001:DB8::1]:443", "[2001:db8::1]:443"),
         ] {
             assert_eq!(DomainRule::parse(text).unwrap().to_string(), shown);
         }
@@ -140,6 +182,10 @@ mod tests {
             "-a.org",
             "exa\0mple.org",
             "user@example.org",
+            "*.127.0.0.1",
+            "*.[::1]",
+            "::1:443",
+            "exam%70le.org",
         ] {
             assert!(DomainRule::parse(text).is_err(), "{text:?}");
         }
@@ -153,5 +199,25 @@ mod tests {
         assert!(!rule.matches_name("example.org"));
         assert!(!rule.matches_name("evilexample.org"));
         assert!(!rule.matches_name(".example.org"));
+    }
+    #[test]
+    fn ports_are_the_usual_ones_unless_named() {
+        let host = Host::parse("example.org").unwrap();
+        let plain = DomainRule::parse("example.org").unwrap();
+        assert!(plain.grants(&host, 80) && plain.grants(&host, 443) && !plain.grants(&host, 22));
+        assert!(plain.covers(&host, 22));
+        let ssh = DomainRule::parse("example.org:22").unwrap();
+        assert!(ssh.grants(&host, 22) && !ssh.grants(&host, 443) && !ssh.covers(&host, 443));
+        assert_eq!(DomainRule::exact(host.clone(), 443).to_string(), "example.org");
+        assert_eq!(DomainRule::exact(host, 22), ssh);
+    }
+
+    #[test]
+    fn an_address_is_only_ever_itself() {
+        let rule = DomainRule::parse("10.0.0.1").unwrap();
+        assert!(rule.matches_name("10.0.0.1") && rule.matches_name("167772161"));
+        assert!(!rule.matches_name("10.0.0.2") && !rule.matches_name("a.10.0.0.1"));
+        let wild = DomainRule::parse("*.0.0.example").unwrap();
+        assert!(!wild.matches_name("10.0.0.1"));
     }
 }

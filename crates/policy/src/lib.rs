@@ -14,6 +14,7 @@ mod evaluate;
 mod ground;
 mod lower;
 mod needs;
+mod network;
 mod pattern;
 mod protected;
 mod rules;
@@ -25,6 +26,9 @@ pub use evaluate::evaluate;
 pub use ground::{Ground, HookedSettings, SettingsGround};
 pub use lower::lower;
 pub use needs::needs;
+pub use network::{
+    NetworkGround, ServerName, connect, dial, look_up, request_host, server_name, unreadable_host,
+};
 pub use pattern::{PathRule, PathRuleError};
 pub use protected::{Cover, ProtectedName, protected_names};
 pub use rules::{

@@ -62,7 +62,7 @@ pub struct Filesystem {
 }
 
 /// Rules about hosts.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Network {
     /// Reachable besides the agent's own essential domains.
     pub allowed_domains: Vec<Sourced<DomainRule>>,
@@ -72,6 +72,20 @@ pub struct Network {
     pub private_domains: Vec<Sourced<DomainRule>>,
     /// Ports of the host's loopback that may be reached.
     pub allow_local_ports: Vec<Sourced<u16>>,
+    /// Whether a TLS connection may hide which server it is for.
+    pub allow_without_sni: Sourced<bool>,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            allowed_domains: Vec::new(),
+            denied_domains: Vec::new(),
+            private_domains: Vec::new(),
+            allow_local_ports: Vec::new(),
+            allow_without_sni: Sourced::built_in(false),
+        }
+    }
 }
 
 /// Rules about environment variables.

@@ -16,6 +16,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("audit", &["model"]),
     ("config", &["facts", "model", "policy"]),
     ("sandbox", &["model"]),
+    ("proxy", &["model", "policy"]),
     ("ringwall", &["agents", "audit", "config", "facts", "model", "policy", "sandbox", "shell"]),
 ];
 /// Crates that map data to data.
@@ -23,6 +24,7 @@ const PURE: &[&str] = &["model", "shell", "policy", "agents"];
 /// What a pure crate may use from outside: data, no effects.
 const PURE_MAY_USE: &[&str] = &[
     "fast-glob",
+    "idna",
     "jsonc-parser",
     "schemars",
     "serde",

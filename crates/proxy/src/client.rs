@@ -1,0 +1,120 @@
+//! A client's connection, from its first byte to what it asks for.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+
+use bytes::Buf;
+use model::Host;
+use tokio::time::timeout;
+
+use crate::core::{Core, Failure};
+use crate::dial::open;
+use crate::http::serve::{HEAD_TIME, Side, serve};
+use crate::observer::{Refusal, Route};
+use crate::socks::{self, Reply, SocksError, SocksRequest};
+use crate::tunnel;
+use crate::wire::Wire;
+
+/// A client of the proxy port: its first byte says which protocol it speaks.
+pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+    let first = core.gate.waiting(timeout(HEAD_TIME, client.fill())).await;
+    if !matches!(first, Ok(Ok(Ok(1..)))) {
+        return;
+    }
+    match client.buffer.first() {
+        Some(5) => socks(core, client, address).await,
+        Some(byte) if byte.is_ascii_alphabetic() => serve(core, client, Side::Proxy(address)).await,
+        _ => core.observer.malformed(address, "neither HTTP nor SOCKS 5"),
+    }
+}
+
+/// A client that connected to a made-up address, or to a local port that leads to the host.
+pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: SocketAddr) {
+    let Ok(local) = client.stream.local_addr() else { return };
+    let (ip, port) = (local.ip().to_canonical(), local.port());
+    // Inside the wall, loopback on a port that the supervisor listens on stands for the host's own.
+    let host = Host::from(if ip.is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
+    let opened = match core.asked(host, port, Route::Transparent, address).await {
+        Ok(asked) => open(core, &asked).await,
+        Err(failure) => Err(failure),
+    };
+    match opened {
+        Ok(server) => tunnel::carry(core, client, server).await,
+        Err(_) => client.reset(),
+    }
+}
+
+async fn socks(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+    let greeting = timeout(HEAD_TIME, handshake(&mut client));
+    let Ok(Ok(Some(request))) = core.gate.waiting(greeting).await else { return };
+    let opened = match request {
+        Ok(SocksRequest { command: socks::CONNECT, host, port }) => {
+            match core.asked(host, port, Route::Socks, address).await {
+                Ok(asked) => open(core, &asked).await,
+                Err(failure) => Err(failure),
+            }
+        }
+        Ok(_) => return client.finish(&Reply::Command.bytes()).await,
+        Err(SocksError::Host { text, error, port }) => {
+            let reason = policy::unreadable_host(&text, error);
+            let refusal =
+                Refusal { host: text, port, route: Route::Socks, client: address, reason };
+            Err(core.report(refusal).await)
+        }
+        Err(error) => {
+            core.observer.malformed(address, &error.to_string());
+            let reply = match error {
+                SocksError::AddressKind => Reply::AddressKind,
+                _ => Reply::Failure,
+            };
+            return client.finish(&reply.bytes()).await;
+        }
+    };
+    let reply = match opened {
+        Ok(server) => {
+            if client.write(&Reply::Fine.bytes()).await.is_ok() {
+                tunnel::carry(core, client, server).await;
+            }
+            return;
+        }
+        Err(Failure::Refused(_)) => Reply::Refused,
+        Err(Failure::Unreachable(_)) => Reply::Unreachable,
+        Err(Failure::Stopping) => return,
+    };
+    client.finish(&reply.bytes()).await;
+}
+
+/// Greeting and request; `None` if the client goes away or wants a password.
+async fn handshake(client: &mut Wire) -> Option<Result<SocksRequest, SocksError>> {
+    let open = loop {
+        match socks::greeting(&client.buffer) {
+            Ok(Some((length, open))) => {
+                client.buffer.advance(length);
+                break open;
+            }
+            Ok(None) => {}
+            Err(error) => return Some(Err(error)),
+        }
+        more(client).await?;
+    };
+    let method = if open { 0 } else { 0xff };
+    client.write(&[5, method]).await.ok()?;
+    if !open {
+        return None;
+    }
+    loop {
+        match socks::request(&client.buffer) {
+            Ok(Some((length, request))) => {
+                client.buffer.advance(length);
+                return Some(Ok(request));
+            }
+            Ok(None) => {}
+            Err(error) => return Some(Err(error)),
+        }
+        more(client).await?;
+    }
+}
+
+async fn more(client: &mut Wire) -> Option<()> {
+    client.fill().await.ok().filter(|count| *count > 0).map(|_| ())
+}

@@ -1,0 +1,92 @@
+//! Answers questions over UDP and TCP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Buf, BytesMut};
+use model::Verdict;
+use tokio::net::UdpSocket;
+use tokio::time::timeout;
+
+use super::message::{Code, Question, Rejected, TYPE_A};
+use crate::core::Core;
+use crate::wire::Wire;
+
+/// How long a client may stay silent on a TCP connection.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Answers every datagram.
+pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
+    // Questions are short; what is longer is cut off and rejected.
+    let mut buffer = [0; 1024];
+    loop {
+        tokio::task::consume_budget().await;
+        match socket.recv_from(&mut buffer).await {
+            Ok((count, client)) => {
+                let question = buffer.get(..count).unwrap_or_default();
+                if let Some(reply) = answer(core, question, client) {
+                    // A client that does not read its answers asks again.
+                    let _ = socket.try_send_to(&reply, client);
+                }
+            }
+            // Earlier answers that could not be delivered show up here.
+            Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+        }
+    }
+}
+
+/// Answers the questions on one connection.
+pub(crate) async fn connection(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+    loop {
+        let asked = core.gate.waiting(timeout(PATIENCE, question(&mut client))).await;
+        let Ok(Ok(Some(question))) = asked else { return };
+        let Some(reply) = answer(core, &question, address) else { return };
+        let length = u16::try_from(reply.len()).unwrap_or(0).to_be_bytes();
+        if client.write(&[&length[..], &reply].concat()).await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn question(client: &mut Wire) -> Option<BytesMut> {
+    loop {
+        if let Some([high, low]) = client.buffer.first_chunk() {
+            let length = usize::from(u16::from_be_bytes([*high, *low]));
+            if client.buffer.len() >= 2 + length {
+                client.buffer.advance(2);
+                return Some(client.buffer.split_to(length));
+            }
+        }
+        if client.fill().await.ok()? == 0 {
+            return None;
+        }
+    }
+}
+
+/// The answer to one message. Names that are not allowed do not exist: a refusal would only make
+/// resolvers ask again.
+fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
+    let question = match Question::parse(bytes) {
+        Ok(question) => question,
+        Err(Rejected::Silent) => return None,
+        Err(Rejected::Answer(reply)) => return Some(reply),
+    };
+    let ground = core.rules().ground;
+    let allowed = question.host.as_ref().ok().filter(|host| {
+        host.name().is_some() && policy::look_up(&ground, host).verdict == Verdict::Allow
+    });
+    let Some(host) = allowed else {
+        core.observer.looked_up(&question.text, client);
+        return Some(question.answer(Code::NoSuchName, None));
+    };
+    if !question.is_about_addresses() {
+        return Some(question.answer(Code::NotImplemented, None));
+    }
+    if question.kind != TYPE_A {
+        return Some(question.answer(Code::Fine, None));
+    }
+    let address = core.book().address(host);
+    let code = if address.is_some() { Code::Fine } else { Code::NoSuchName };
+    Some(question.answer(code, address))
+}

@@ -1,0 +1,17 @@
+//! The proxy over real sockets: what passes, what is refused, and what it withstands.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "checks, and what helps them, are there to fail"
+)]
+
+mod hostile;
+mod http;
+mod load;
+mod names;
+mod spellings;
+mod support;
+mod tls;
+mod transparent;
+mod upstream;
