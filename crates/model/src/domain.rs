@@ -102,6 +102,11 @@ impl DomainRule {
         self.port.is_none_or(|own| own == port) && self.names(host)
     }
 
+    /// The address it names, where it names one instead of a name.
+    pub fn address(&self) -> Option<std::net::IpAddr> {
+        self.host.address()
+    }
+
     /// The port it names.
     pub fn port(&self) -> Option<u16> {
         self.port

@@ -31,6 +31,8 @@ pub struct Plan {
     pub environment: Vec<(OsString, OsString)>,
     /// Which network it sees.
     pub network: Net,
+    /// The ways out of its own network.
+    pub doors: Ways,
     /// What it may use up.
     pub limits: Bounds,
 }
@@ -118,6 +120,23 @@ pub enum Net {
     Own,
     /// The host's.
     Host,
+}
+
+/// The port on which a run's own loopback has the proxy. Nothing inside can take it: only a
+/// privileged process could.
+pub const PROXY_PORT: u16 = 978;
+/// The port of the name service there.
+pub const NAMES_PORT: u16 = 53;
+
+/// The ways out of a run's own network, besides the proxy.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Ways {
+    /// Ports on which granted names can be reached by programs that know no proxy.
+    pub ports: Vec<u16>,
+    /// Ports of the host's loopback that can be reached.
+    pub local_ports: Vec<u16>,
+    /// Granted addresses.
+    pub addresses: Vec<std::net::Ipv4Addr>,
 }
 
 /// What a run may use up. `None`: no bound of ours.

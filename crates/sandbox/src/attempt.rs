@@ -55,11 +55,21 @@ pub enum Operation {
     ChangeAttributes,
     /// Connect to a socket.
     Connect,
+    /// Ask for the address of a name.
+    LookUp,
 }
 
 impl Operation {
     /// Whether it changes something. Everything else is a way of reading.
     pub fn writes(self) -> bool {
-        !matches!(self, Self::Look | Self::Read | Self::List | Self::Execute | Self::Connect)
+        !matches!(
+            self,
+            Self::Look
+                | Self::Read
+                | Self::List
+                | Self::Execute
+                | Self::Connect
+                | Self::LookUp
+        )
     }
 }

@@ -35,6 +35,8 @@ pub enum Step {
     Loopback,
     /// The process that becomes the command.
     Fork,
+    /// The ways out of the run's own network.
+    Doors,
     /// Limits on resources.
     Limits,
     /// The directory to work in.
@@ -98,6 +100,7 @@ impl fmt::Display for Failed {
             Step::Processes => "mounting /proc",
             Step::Loopback => "bringing loopback up",
             Step::Fork => "starting a process",
+            Step::Doors => "making the ways out of the network",
             Step::Limits => "setting limits",
             Step::Directory => "entering the working directory",
             Step::Capabilities => "dropping capabilities",

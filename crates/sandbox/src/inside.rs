@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::DumpableBehavior;
 
+use crate::doors::Doors;
 use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
@@ -105,6 +106,8 @@ impl Inside<'_> {
         let missing = if self.omit == Omit::Mounts { Vec::new() } else { self.mount()? };
         if self.plan.network == Net::Own {
             sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
+            let doors = Doors::make(self.plan).map_err(|error| Failed::new(Step::Doors, error))?;
+            self.tell(&Message::Doors, &doors.descriptors())?;
         }
         Ok(missing)
     }

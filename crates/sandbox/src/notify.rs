@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use model::{AbsPath, Kind, Net, Plan};
 
 use crate::calls::{self, Address, Call, Described, PathArgument};
+use crate::lock::Lock;
 use crate::program::Program;
 use crate::sys::{self, Notification, Reply};
 use crate::warden::{Ruling, Warden};
@@ -78,18 +79,40 @@ impl Watcher<'_> {
         if call.operation == Operation::Read && !self.reads {
             return go_on;
         }
+        let lock = self.lock(&call, pid);
         for argument in call.paths() {
             let Some(named) = named(pid, argument) else { continue };
             // The process may have ended, and its number gone to another, while we looked.
             if !sys::notification_is_valid(listener, notification.id) {
                 return go_on;
             }
+            if let Some(lock) = &lock
+                && lock.changes_nothing()
+            {
+                return Judged::Reply(lock.remove());
+            }
             match self.path(call.operation, &named, argument.follow, pid) {
                 Judged::Reply(Reply::Continue) => {}
-                other => return other,
+                other => {
+                    // Nobody else would take it away, and it would keep everybody out.
+                    if let (Some(lock), Judged::Stop) = (lock, &other) {
+                        lock.remove();
+                    }
+                    return other;
+                }
             }
         }
         go_on
+    }
+
+    /// The lock file that a rename would put in the place of a file that cannot be written.
+    fn lock(&mut self, call: &Call, pid: u32) -> Option<Lock> {
+        let second = call.second.filter(|_| call.operation == Operation::Rename)?;
+        let (from, to) = (named(pid, call.path)?, named(pid, second)?);
+        let (from, to) = (self.leads(&from, false)?, self.leads(&to, false)?);
+        let held = self.plan.allows(&to, false) && !self.plan.allows(&to, true);
+        let ours = self.plan.allows(&from, true) && self.is_hosts(&from);
+        (held && ours).then(|| Lock::of(&from, &to)).flatten()
     }
 
     fn path(&mut self, operation: Operation, named: &Path, follow: bool, pid: u32) -> Judged {
@@ -137,6 +160,16 @@ impl Watcher<'_> {
             return Judged::Reply(Reply::Errno(errno));
         }
         self.refuse(&attempt)
+    }
+
+    /// Whether an address leads to the run's own network or to one of its doors.
+    fn is_ours(&self, ip: std::net::IpAddr) -> bool {
+        let made_up = |ip: std::net::Ipv4Addr| matches!(ip.octets(), [198, 18 | 19, ..]);
+        match ip {
+            _ if ip.is_loopback() || ip.is_unspecified() => true,
+            std::net::IpAddr::V4(ip) => made_up(ip) || self.plan.doors.addresses.contains(&ip),
+            std::net::IpAddr::V6(_) => false,
+        }
     }
 
     fn refuse(&mut self, attempt: &Attempt) -> Judged {
@@ -215,7 +248,7 @@ impl Watcher<'_> {
             }
             Address::Ip(target) if self.plan.network == Net::Own => {
                 let ip = target.ip().to_canonical();
-                let own = self.own_root && (ip.is_loopback() || ip.is_unspecified());
+                let own = self.own_root && self.is_ours(ip);
                 if own || !is_stream(pid, socket) {
                     return go_on;
                 }

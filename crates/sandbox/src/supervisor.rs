@@ -14,6 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::cover::Cover;
+use crate::doors::Doors;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
@@ -30,7 +31,7 @@ use crate::terrain::View;
 use crate::tripwire::Tripwire;
 use crate::unmounted::{self, Unmounted};
 use crate::usage::{Activity, Usage};
-use crate::warden::Warden;
+use crate::warden::{News, Warden};
 
 /// What to run, and how.
 pub struct Launch<'a> {
@@ -146,11 +147,7 @@ pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, Wall
     attempt(launch, less, warden)
 }
 
-fn attempt(
-    launch: &Launch<'_>,
-    got: Got,
-    warden: &mut dyn Warden,
-) -> Result<Outcome, WallError> {
+fn attempt(launch: &Launch<'_>, got: Got, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
     if got.enforcement == Enforcement::Namespaces {
         return Supervisor::start(launch, got, None)?.watch(warden);
     }
@@ -183,6 +180,8 @@ struct Supervisor<'a> {
     born: Instant,
     activity: Activity,
     cover: Option<Cover>,
+    /// The ways out, until somebody knocks.
+    doors: Option<Doors>,
 }
 
 /// What an event means for the run.
@@ -263,6 +262,7 @@ impl<'a> Supervisor<'a> {
                 born: Instant::now(),
                 activity: Activity::default(),
                 cover: None,
+                doors: None,
             }),
         }
     }
@@ -289,71 +289,105 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for events and handles what came.
     fn turn(&mut self, warden: &mut dyn Warden) -> Next {
-        let Ready { socket, signals, child, device, listener, cover } = match self.wait() {
+        let ready = match self.wait(warden) {
             Ok(ready) => ready,
             Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
         };
-        if device && let next @ (Next::End(_) | Next::Fail(_)) = self.serve_tripwire(warden) {
-            return next;
-        }
-        if listener && let next @ (Next::End(_) | Next::Fail(_)) = self.serve_call(warden) {
-            return next;
-        }
-        if cover && let Some(cover) = &mut self.cover {
-            cover.turn(
-                warden,
-                self.child.as_fd(),
-                self.bare.as_ref().filter(|_| self.device.is_some()),
-            );
-        }
-        if signals {
-            self.forward_signals();
-        }
-        if socket {
-            match self.hear(warden) {
-                Next::GoOn => {}
-                next => return next,
-            }
-        } else if child {
-            // The socket is read to its end first: the child's last word is on it.
-            return match self.started {
-                Some(_) => Next::End(End::Lost),
-                None => Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended"))),
+        for source in &ready {
+            let next = match source {
+                Source::Device => self.serve_tripwire(warden),
+                Source::Listener => self.serve_call(warden),
+                Source::Cover => self.cover(warden),
+                Source::Door => self.open_doors(warden),
+                Source::News => self.hear_news(warden),
+                Source::Signals => self.forward_signals(),
+                Source::Socket => self.hear(warden),
+                // The socket is read to its end first: the child's last word is on it.
+                Source::Child if ready.contains(&Source::Socket) => Next::GoOn,
+                Source::Child => match self.started {
+                    Some(_) => Next::End(End::Lost),
+                    None => {
+                        Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended")))
+                    }
+                },
             };
+            if !matches!(next, Next::GoOn) {
+                return next;
+            }
         }
         self.over_limit()
     }
 
-    fn wait(&mut self) -> io::Result<Ready> {
-        let mut descriptors = vec![
-            PollFd::new(&self.socket, PollFlags::IN),
-            PollFd::new(&self.signals, PollFlags::IN),
-            PollFd::new(&self.child, PollFlags::IN),
+    /// Waits until something can be taken from somewhere.
+    fn wait(&self, warden: &dyn Warden) -> io::Result<Vec<Source>> {
+        let news = warden.news();
+        let doors = self.doors.as_ref().map(Doors::descriptors).unwrap_or_default();
+        let single = [
+            (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
+            (Source::Listener, self.listener.as_ref().map(AsFd::as_fd)),
+            (Source::Cover, self.cover.as_ref().map(|cover| cover.descriptor().as_fd())),
+            (Source::Signals, Some(self.signals.as_fd())),
+            (Source::Socket, Some(self.socket.as_fd())),
+            (Source::Child, Some(self.child.as_fd())),
         ];
-        let cover = self.cover.as_ref().map(Cover::descriptor);
-        let extra = [self.device.as_ref(), self.listener.as_ref(), cover];
-        for descriptor in extra.into_iter().flatten() {
-            descriptors.push(PollFd::new(descriptor, PollFlags::IN));
-        }
+        let single =
+            single.into_iter().filter_map(|(source, descriptor)| Some((source, descriptor?)));
+        let doors = doors.into_iter().map(|door| (Source::Door, door));
+        let news = news.into_iter().map(|news| (Source::News, news));
+        let waited: Vec<_> = single.chain(doors).chain(news).collect();
+        let mut polled: Vec<_> = waited
+            .iter()
+            .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
+            .collect();
         let timeout = self.patience().map(|time| Timespec {
             tv_sec: time.as_secs().cast_signed(),
             tv_nsec: i64::from(time.subsec_nanos()),
         });
-        match rustix::event::poll(&mut descriptors, timeout.as_ref()) {
+        match rustix::event::poll(&mut polled, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut ready = descriptors
+        let mut ready: Vec<_> = waited
             .iter()
-            .map(|descriptor| !descriptor.revents().is_empty())
-            .collect::<Vec<_>>()
-            .into_iter();
-        let mut next = || ready.next().unwrap_or(false);
-        let (socket, signals, child) = (next(), next(), next());
-        let device = self.device.is_some() && next();
-        let listener = self.listener.is_some() && next();
-        let cover = self.cover.is_some() && next();
-        Ok(Ready { socket, signals, child, device, listener, cover })
+            .zip(&polled)
+            .filter(|(_, polled)| !polled.revents().is_empty())
+            .map(|((source, _), _)| *source)
+            .collect();
+        ready.dedup();
+        Ok(ready)
+    }
+
+    fn cover(&mut self, warden: &mut dyn Warden) -> Next {
+        if let Some(cover) = &mut self.cover {
+            let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
+            cover.turn(warden, self.child.as_fd(), tripwire);
+        }
+        Next::GoOn
+    }
+
+    /// Somebody wants out. Only now is there anything to serve.
+    fn open_doors(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(doors) = self.doors.take() else { return Next::GoOn };
+        match warden.knocked(doors) {
+            Ok(()) => Next::GoOn,
+            Err(error) => Next::Fail(self.failed(Step::Doors, error)),
+        }
+    }
+
+    fn hear_news(&mut self, warden: &mut dyn Warden) -> Next {
+        self.activity.happened();
+        let processes = self.processes.as_ref();
+        let who = |end| {
+            let owner = processes.and_then(|view| program::owner(view.as_fd(), end));
+            owner.unwrap_or_default()
+        };
+        match warden.hear_news(&who) {
+            News::GoOn => Next::GoOn,
+            News::Stop => {
+                self.kill();
+                Next::End(End::Violation)
+            }
+        }
     }
 
     /// How long nothing may happen before we must look again.
@@ -468,6 +502,7 @@ impl<'a> Supervisor<'a> {
                 self.processes = descriptors.pop();
                 self.bare = descriptors.pop();
             }
+            Message::Doors => self.doors = Doors::from_descriptors(descriptors),
             Message::Listener => self.listener = descriptors.pop(),
             Message::NoListener => self.without_listener(),
             Message::Ready { test, mut missing, landlock } => {
@@ -533,7 +568,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    fn forward_signals(&mut self) {
+    fn forward_signals(&mut self) -> Next {
         while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
             let Some((command, _)) = &self.command else {
                 // Nothing runs yet that could take it.
@@ -546,6 +581,7 @@ impl<'a> Supervisor<'a> {
                 let _ = rustix::process::pidfd_send_signal(command, signal);
             }
         }
+        Next::GoOn
     }
 
     /// The command was stopped: so is everything that waits for it, until it is told to go on.
@@ -603,13 +639,17 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-struct Ready {
-    socket: bool,
-    signals: bool,
-    child: bool,
-    device: bool,
-    listener: bool,
-    cover: bool,
+/// Where something can come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Device,
+    Listener,
+    Cover,
+    Door,
+    News,
+    Signals,
+    Socket,
+    Child,
 }
 
 /// Signals that are meant for the command.

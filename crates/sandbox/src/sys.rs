@@ -225,6 +225,41 @@ pub(crate) fn loopback_up() -> io::Result<()> {
     check(c_long::from(done))
 }
 
+/// Gives the loopback interface of this network namespace another address. All addresses of its
+/// network are local then.
+pub(crate) fn loopback_address(
+    label: &str,
+    address: std::net::Ipv4Addr,
+    mask: std::net::Ipv4Addr,
+) -> io::Result<()> {
+    let socket = rustix::net::socket_with(
+        rustix::net::AddressFamily::INET,
+        rustix::net::SocketType::DGRAM,
+        rustix::net::SocketFlags::CLOEXEC,
+        None,
+    )?;
+    for (number, value) in [(libc::SIOCSIFADDR, address), (libc::SIOCSIFNETMASK, mask)] {
+        // SAFETY: an all-zero request is valid.
+        let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+        let room = libc::IFNAMSIZ - 1;
+        for (to, from) in request.ifr_name.iter_mut().zip(label.bytes().take(room)) {
+            *to = from.cast_signed();
+        }
+        let socket_address = libc::sockaddr_in {
+            sin_family: libc::AF_INET as libc::sa_family_t,
+            sin_port: 0,
+            sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(value.octets()) },
+            sin_zero: [0; 8],
+        };
+        // SAFETY: both are plain data of the same size, of which the request holds one as the other.
+        request.ifr_ifru.ifru_addr = unsafe { std::mem::transmute(socket_address) };
+        // SAFETY: the request lives through the call and is of the kind that the number asks for.
+        let done = unsafe { libc::ioctl(socket.as_raw_fd(), number, &raw const request) };
+        check(c_long::from(done))?;
+    }
+    Ok(())
+}
+
 /// Overwrites the environment this process was started with: `/proc/PID/environ` shows that memory
 /// for as long as the process lives.
 pub(crate) fn wipe_environment() {
@@ -354,7 +389,7 @@ pub(crate) fn send(
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
         control.push(SendAncillaryMessage::ScmRights(descriptors));
@@ -371,7 +406,7 @@ pub(crate) fn receive(socket: impl AsFd) -> io::Result<Received> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut bytes = vec![0; 8192];
     let mut space =
-        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4), ScmCredentials(1))];
+        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = rustix::net::recvmsg(
         socket,

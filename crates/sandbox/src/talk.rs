@@ -16,6 +16,8 @@ pub(crate) enum Message {
     Device,
     /// With a bare view of the tripwire and the run's view of processes.
     Views,
+    /// With the sockets of the run's own network.
+    Doors,
     /// With the descriptor on which watched calls arrive.
     Listener,
     /// Watching is not to be had: somebody else holds the one listener there can be.

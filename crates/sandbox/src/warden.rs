@@ -32,11 +32,30 @@ pub trait Warden {
     /// Something was refused that does not count.
     fn probed(&mut self, attempt: &Attempt, program: &Program);
 
+    /// Somebody inside wants out for the first time: the sockets of the run's network are the
+    /// warden's from now on.
+    fn knocked(&mut self, doors: crate::Doors) -> std::io::Result<()>;
+
+    /// What to wait on for news of the network.
+    fn news(&self) -> Vec<std::os::fd::BorrowedFd<'_>>;
+
+    /// Takes the news. `who` finds the program behind an end of a connection.
+    fn hear_news(&mut self, who: &dyn Fn(std::net::SocketAddr) -> Program) -> News;
+
     /// A connection outside the run's own network was tried.
     fn connected(&mut self, target: std::net::SocketAddr, program: &Program) -> Ruling;
 
     /// The wall stands and was tried from inside; the command is about to run.
     fn started(&mut self, got: &Got, test: &SelfTest, missing: &[String]);
+}
+
+/// What news of the network mean for the run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum News {
+    /// It goes on.
+    GoOn,
+    /// It ends: something was tried that must not be.
+    Stop,
 }
 
 /// What becomes of the run after a refusal.

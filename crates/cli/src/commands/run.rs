@@ -22,7 +22,7 @@ use crate::wall::survey::{Survey, survey};
 use crate::wall::{self, sweep};
 
 pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
-    let agent = agent(&args)?;
+    let (agent, known) = agent(&args)?;
     let mut options: Options = args.common.clone().into();
     // A name on the command line is consent only together with `--yes`.
     let named = options.workspace.is_some();
@@ -33,7 +33,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     grant_by_flags(&mut setup, &args)?;
     let cwd = working_directory(&setup)?;
     let Survey { site, dangling } = survey(&setup.loaded.policy, &setup.ground);
-    let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &cwd, &site);
+    let network = network(&setup, known);
+    let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
     if args.plan {
         terminal::print(&show_plan(&plan, args.json));
         return Ok(ExitCode::SUCCESS);
@@ -41,11 +42,15 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let events = Events::open(args.events.as_deref())
         .map_err(|error| Failure::usage(format!("--events: {error}")))?;
     let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
-    let births = sweep::before(&site.marked, &dangling);
+    let births = sweep::before(&site.marked, &dangling, site.worktree.as_ref());
+    for dir in site.worktree.iter().flat_map(|worktree| &worktree.missing) {
+        std::fs::create_dir_all(dir.as_path()).map_err(Failure::new)?;
+    }
     let action =
         if args.learn { ViolationAction::Deny } else { setup.loaded.policy.violation.action.value };
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let keeper = Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words);
+    let keeper =
+        Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words, network);
     run.go(keeper, &site)
 }
 
@@ -233,16 +238,38 @@ struct HeldCanary {
 }
 
 /// The agent by name, or by the program that is run. Any other command has nothing of its own.
-fn agent(args: &RunArgs) -> Result<&'static Agent, Failure> {
+///
+/// Says also whether the command is that agent.
+fn agent(args: &RunArgs) -> Result<(&'static Agent, bool), Failure> {
     if let Some(name) = &args.agent {
-        return agents::find(name).ok_or_else(|| Failure::usage("no such agent"));
+        let agent = agents::find(name).ok_or_else(|| Failure::usage("no such agent"))?;
+        return Ok((agent, true));
     }
     let program = args.command.first().map(PathBuf::from).unwrap_or_default();
     let known = agents::ALL
         .iter()
         .copied()
         .find(|agent| program.file_name().is_some_and(|name| name == agent.program));
-    known.or_else(|| agents::ALL.first().copied()).ok_or_else(|| Failure::usage("no agents"))
+    match (known, agents::ALL.first()) {
+        (Some(agent), _) => Ok((agent, true)),
+        (None, Some(agent)) => Ok((*agent, false)),
+        (None, None) => Err(Failure::usage("no agents")),
+    }
+}
+
+/// The rules about hosts: an agent's own essential domains count only where it is the agent that
+/// runs.
+fn network(setup: &Setup, known: bool) -> policy::NetworkGround {
+    let own = if known { setup.agent.essential_domains } else { &[] };
+    let essential: Vec<_> = own
+        .iter()
+        .filter_map(|name| {
+            let value = DomainRule::parse(name).ok()?;
+            Some(Sourced { value, origin: Origin::Agent(setup.agent.title.into()) })
+        })
+        .collect();
+    let file = setup.ground.grant_file.clone();
+    policy::NetworkGround::new(&setup.loaded.policy, &essential, file)
 }
 
 fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Failure> {

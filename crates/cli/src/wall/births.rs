@@ -4,25 +4,36 @@
 //! else, and what it writes there is harmless as long as it names no program.
 
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use model::AbsPath;
-use policy::wall::{Interest, Mark};
+use policy::wall::{Interest, Mark, Worktree};
 use sandbox::Operation;
 
 /// The protected names that stood before the run.
 pub(crate) struct Births {
     before: BTreeSet<AbsPath>,
+    worktree: Option<Worktree>,
 }
 
 impl Births {
-    pub(crate) fn new(before: impl IntoIterator<Item = AbsPath>) -> Self {
-        Self { before: before.into_iter().collect() }
+    pub(crate) fn new(
+        before: impl IntoIterator<Item = AbsPath>,
+        worktree: Option<&Worktree>,
+    ) -> Self {
+        Self { before: before.into_iter().collect(), worktree: worktree.cloned() }
     }
 
     /// Whether a name stood before the run.
     pub(crate) fn is_old(&self, path: &AbsPath) -> bool {
         self.before.contains(path)
+    }
+
+    /// Whether a repository stood before the run.
+    pub(crate) fn is_old_repository(&self, git: &AbsPath) -> bool {
+        // A bare one is known by what is in it.
+        self.before.range(git..).next().is_some_and(|path| path.is_within(git))
     }
 
     /// Whether something must not be done to a path although its ground can be written.
@@ -32,36 +43,50 @@ impl Births {
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
+        if let Some(own) = self.worktree.as_ref().and_then(|worktree| worktree.writes(path)) {
+            return !own;
+        }
         let moves =
             matches!(operation, Operation::Rename | Operation::SymbolicLink | Operation::Link);
         let mark = interest.mark(path);
         let shadows = moves && !self.is_new_repository(path) && interest.shadows(path);
         match mark {
-            None => shadows || self.is_inside_frozen(interest, path),
+            None => shadows || self.is_inside_frozen(interest, path, operation),
             Some(Mark::Hidden) => true,
-            Some(Mark::Held) => operation != Operation::MakeDirectory || self.is_old(path),
+            Some(Mark::Held) => match operation {
+                // Where there is one already, nothing is made.
+                Operation::MakeDirectory => false,
+                // A directory that something is in cannot be removed; git tries it by habit.
+                Operation::Remove => self.is_old(path) && !path.as_path().is_dir(),
+                _ => true,
+            },
             Some(Mark::Frozen) => !self.is_part_of_new_repository(path, operation),
         }
     }
 
     /// Whether a directory above is frozen as a whole.
-    fn is_inside_frozen(&self, interest: &Interest<'_>, path: &AbsPath) -> bool {
+    fn is_inside_frozen(
+        &self,
+        interest: &Interest<'_>,
+        path: &AbsPath,
+        operation: Operation,
+    ) -> bool {
         let above = path.as_path().ancestors().skip(1);
         above.take(8).any(|dir| {
             let Ok(dir) = AbsPath::lexical(dir) else { return false };
             interest.mark(&dir) == Some(Mark::Frozen)
-                && !self.is_part_of_new_repository(path, Operation::Create)
+                && !self.is_part_of_new_repository(path, operation)
         })
     }
 
     fn is_new_repository(&self, path: &AbsPath) -> bool {
-        repository(path).is_some_and(|(git, _)| !self.is_old(&git))
+        repository(path).is_some_and(|(git, _)| !self.is_old_repository(&git))
     }
 
     /// Whether git itself would write this into a repository that it makes.
     fn is_part_of_new_repository(&self, path: &AbsPath, operation: Operation) -> bool {
         let Some((git, below)) = repository(path) else { return false };
-        if self.is_old(&git) {
+        if self.is_old_repository(&git) {
             return false;
         }
         let sample = below.extension().is_some_and(|ending| ending == "sample");
@@ -73,15 +98,13 @@ impl Births {
     }
 }
 
-/// The git directory that a path lies in, and the rest of the path.
+/// The git directory that a path lies in, and the rest of the path. Bare ones are called `name.git`.
 pub(crate) fn repository(path: &AbsPath) -> Option<(AbsPath, PathBuf)> {
-    let mut git = PathBuf::new();
-    let mut components = path.as_path().components();
-    for component in components.by_ref() {
-        git.push(component);
-        if component == Component::Normal(".git".as_ref()) {
-            return Some((AbsPath::lexical(&git).ok()?, components.as_path().to_path_buf()));
-        }
-    }
-    None
+    let components: Vec<_> = path.as_path().components().collect();
+    let ends = |component: &Component<'_>| component.as_os_str().as_bytes().ends_with(b".git");
+    let plain = components.iter().position(|part| part.as_os_str() == ".git");
+    let at = plain.or_else(|| components.iter().rposition(ends))?;
+    let git: PathBuf = components.iter().take(at + 1).collect();
+    let below = components.iter().skip(at + 1).collect();
+    Some((AbsPath::lexical(&git).ok()?, below))
 }

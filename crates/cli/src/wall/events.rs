@@ -31,6 +31,20 @@ pub(crate) enum Event<'a> {
         violation: &'a Violation,
         wall: Wall,
     },
+    /// A connection to a granted host came to its end.
+    Connection {
+        run: &'a str,
+        host: &'a str,
+        port: u16,
+        address: String,
+        route: String,
+        sent: u64,
+        received: u64,
+        seconds: f64,
+        program: Program,
+    },
+    /// The proxy failed: nothing of the network can be reached any more.
+    NetworkClosed { run: &'a str, why: &'a str },
     /// A limit was reached.
     Limit { run: &'a str, limit: &'a str },
     /// A protected name appeared although nothing may make one.

@@ -2,16 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Access, Action, Decision, Kind, Origin, PathRef, Plan, Reason, Verdict};
-use policy::ViolationAction;
+use model::{
+    AbsPath, Access, Action, Decision, Host, Kind, Origin, PathRef, Plan, Reason, Verdict,
+};
 use policy::wall::{Interest, Mark, Quiet};
-use sandbox::{Attempt, Got, Operation, Program, Ruling, SelfTest, Warden};
+use policy::{NetworkGround, ViolationAction};
+use proxy::Connection;
+use sandbox::{Attempt, Doors, Got, News, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
 use super::events::{Class, Counts, Event, Events, Violation, Wall};
+use super::network::{Network, Told};
 use crate::setup::Setup;
 
 /// Knows the policy, and remembers what happened.
@@ -40,6 +45,8 @@ pub(crate) struct Keeper<'a> {
     pub(crate) refusals: Vec<Violation>,
     /// In a linked worktree: whether all other references are as they were.
     pub(crate) references_kept: Option<bool>,
+    ground: NetworkGround,
+    network: Option<Network>,
 }
 
 /// Something that a run was refused and that a grant could give.
@@ -63,6 +70,7 @@ impl<'a> Keeper<'a> {
         events: Events,
         run: String,
         command: Vec<String>,
+        ground: NetworkGround,
     ) -> Self {
         let policy = &setup.loaded.policy;
         Self {
@@ -84,6 +92,8 @@ impl<'a> Keeper<'a> {
             told: BTreeSet::new(),
             refusals: Vec::new(),
             references_kept: None,
+            ground,
+            network: None,
         }
     }
 
@@ -118,6 +128,49 @@ impl<'a> Keeper<'a> {
             Class::Deny => self.counts.deny += 1,
             Class::Stop => self.counts.stop += 1,
         }
+    }
+
+    fn refuse_connection(&mut self, target: String, reason: Reason, program: Program) -> Ruling {
+        self.rule(Violation {
+            class: self.class(),
+            operation: Operation::Connect,
+            path: target,
+            program,
+            rule: Some(reason.rule),
+            origin: Some(reason.origin),
+            text: Some(reason.text),
+            remedy: reason.instead,
+        })
+    }
+
+    /// Tools look names up without wanting to connect: refused, and no reason to stop by itself.
+    fn looked_up(&mut self, name: String, program: Program) {
+        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.ground, &host));
+        let violation = Violation {
+            class: Class::Deny,
+            operation: Operation::LookUp,
+            path: name,
+            program,
+            rule: reason.as_ref().map(|reason| reason.rule.clone()),
+            origin: reason.as_ref().map(|reason| reason.origin.clone()),
+            text: reason.as_ref().map(|reason| reason.text.clone()),
+            remedy: reason.and_then(|reason| reason.instead),
+        };
+        self.rule(violation);
+    }
+
+    fn tell_connection(&mut self, connection: &Connection, who: &dyn Fn(SocketAddr) -> Program) {
+        self.events.tell(&Event::Connection {
+            run: &self.run,
+            host: &connection.host,
+            port: connection.port,
+            address: connection.address.to_string(),
+            route: connection.route.to_string(),
+            sent: connection.sent,
+            received: connection.received,
+            seconds: connection.duration.as_secs_f64(),
+            program: who(connection.client),
+        });
     }
 
     /// Tells a violation once, and says what becomes of the run.
@@ -222,22 +275,50 @@ impl Warden for Keeper<'_> {
         self.rule(violation);
     }
 
+    fn knocked(&mut self, doors: Doors) -> std::io::Result<()> {
+        self.network = Some(Network::open(doors, self.ground.clone())?);
+        Ok(())
+    }
+
+    fn news(&self) -> Vec<BorrowedFd<'_>> {
+        self.network.as_ref().map(Network::descriptors).unwrap_or_default()
+    }
+
+    fn hear_news(&mut self, who: &dyn Fn(SocketAddr) -> Program) -> News {
+        let Some(network) = &mut self.network else { return News::GoOn };
+        for told in network.news() {
+            match told {
+                Told::Refused(refusal, answer) => {
+                    let target = format!("{}:{}", refusal.host, refusal.port);
+                    let program = who(refusal.client);
+                    match self.refuse_connection(target, refusal.reason, program) {
+                        Ruling::Stop => return News::Stop,
+                        Ruling::Refuse(_) => {
+                            // The client may have gone away meanwhile.
+                            let _ = answer.send(proxy::Answer::Refuse);
+                        }
+                    }
+                }
+                Told::LookedUp(name, client) => self.looked_up(name, who(client)),
+                Told::Closed(connection) => self.tell_connection(&connection, who),
+                Told::Malformed(..) => {}
+            }
+        }
+        let ended = self.network.as_mut().is_some_and(Network::has_ended);
+        if ended {
+            self.network = None;
+            let why = "the proxy failed; nothing of the network can be reached any more";
+            crate::terminal::error_line(&format!("ringwall: {why}"));
+            self.events.tell(&Event::NetworkClosed { run: &self.run, why });
+        }
+        News::GoOn
+    }
+
     fn connected(&mut self, target: SocketAddr, program: &Program) -> Ruling {
-        let violation = Violation {
-            class: self.class(),
-            operation: Operation::Connect,
-            path: target.to_string(),
-            program: program.clone(),
-            rule: Some("network".into()),
-            origin: Some(Origin::BuiltIn),
-            text: Some(format!("connecting to {target} is refused: no address is granted")),
-            remedy: Some(
-                "the user can grant a name with `ringwall grant domain NAME`; addresses by \
-                 themselves are not granted"
-                    .into(),
-            ),
-        };
-        match self.rule(violation) {
+        let host = Host::from(target.ip());
+        let reason = policy::connect(&self.ground, &host, target.port());
+        let ruling = self.refuse_connection(target.to_string(), reason, program.clone());
+        match ruling {
             Ruling::Refuse(_) => Ruling::Refuse(rustix::io::Errno::NETUNREACH.raw_os_error()),
             Ruling::Stop => Ruling::Stop,
         }

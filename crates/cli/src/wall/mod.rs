@@ -4,6 +4,7 @@
 mod births;
 pub(crate) mod events;
 pub(crate) mod keeper;
+mod network;
 mod report;
 pub(crate) mod survey;
 pub(crate) mod sweep;

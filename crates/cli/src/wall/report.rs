@@ -87,7 +87,7 @@ fn shown(word: &str) -> String {
 
 fn permission(operation: Operation) -> &'static str {
     match operation {
-        Operation::Connect => "network",
+        Operation::Connect | Operation::LookUp => "network",
         operation if operation.writes() => "write",
         _ => "read",
     }
@@ -113,6 +113,7 @@ fn verb(operation: Operation) -> &'static str {
         Operation::ChangeTimes => "change the times of",
         Operation::ChangeAttributes => "change the attributes of",
         Operation::Connect => "connect to",
+        Operation::LookUp => "look up",
     }
 }
 

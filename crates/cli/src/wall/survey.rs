@@ -233,7 +233,7 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let head = text(own.as_path().join("HEAD"))?;
     let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
     let branch = branch.filter(|name| name.starts_with("refs/heads"));
-    let mut branch_dirs = Vec::new();
+    let (mut branch_dirs, mut missing) = (Vec::new(), Vec::new());
     let mut others = Vec::new();
     let mut own_refs = Vec::new();
     for base in ["", "logs"] {
@@ -242,8 +242,11 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
             continue;
         };
         let dir = own_ref.parent();
-        if !dir.as_path().is_dir() || !dir.is_within(&common) {
+        if !dir.is_within(&common) {
             continue;
+        }
+        if !dir.as_path().is_dir() {
+            missing.push(dir.clone());
         }
         for (path, directory) in listing(&dir) {
             if path != own_ref {
@@ -260,7 +263,7 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
         Some((AbsPath::lexical(&path).ok()?, directory))
     });
     let present = present.collect();
-    Some(Worktree { common, own, branch_dirs, own_refs, others, present })
+    Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
 }
 
 fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {

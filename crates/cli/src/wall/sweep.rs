@@ -38,13 +38,14 @@ pub(crate) fn sweep(
     found.extend(planted_repositories(setup.ground.workspace.as_path(), since));
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
+        found.extend(foreign_head(worktree));
     }
     found
 }
 
 fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
     let path = marked.path.as_path();
-    let in_new = repository(&marked.path).filter(|(git, _)| !births.is_old(git));
+    let in_new = repository(&marked.path).filter(|(git, _)| !births.is_old_repository(git));
     match in_new {
         // A repository that the run made for itself.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
@@ -158,6 +159,19 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
     found
 }
 
+/// Another branch at which the worktree points now. The next run would take it for the worktree's
+/// own, so it points back.
+fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
+    let head = worktree.own.as_path().join("HEAD");
+    let FileText::Text(now) = facts::read_small(&head) else { return None };
+    if now.trim() == worktree.head || !now.starts_with("ref:") {
+        return None;
+    }
+    let tampering = aside(&head, "this worktree was switched to another branch");
+    let _ = std::fs::write(&head, format!("{}\n", worktree.head));
+    Some(tampering)
+}
+
 /// Moves something aside, so that nothing is lost and nothing acts on it.
 fn aside(path: &Path, what: &str) -> Tampering {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -170,6 +184,11 @@ fn aside(path: &Path, what: &str) -> Tampering {
 }
 
 /// The names that stood before a run.
-pub(crate) fn before(marked: &[Marked], dangling: &[AbsPath]) -> Births {
-    Births::new(marked.iter().map(|marked| marked.path.clone()).chain(dangling.iter().cloned()))
+pub(crate) fn before(
+    marked: &[Marked],
+    dangling: &[AbsPath],
+    worktree: Option<&Worktree>,
+) -> Births {
+    let marked = marked.iter().map(|marked| marked.path.clone());
+    Births::new(marked.chain(dangling.iter().cloned()), worktree)
 }

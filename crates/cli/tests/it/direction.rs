@@ -17,7 +17,10 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("config", &["facts", "model", "policy"]),
     ("sandbox", &["model"]),
     ("proxy", &["model", "policy"]),
-    ("ringwall", &["agents", "audit", "config", "facts", "model", "policy", "sandbox", "shell"]),
+    (
+        "ringwall",
+        &["agents", "audit", "config", "facts", "model", "policy", "proxy", "sandbox", "shell"],
+    ),
 ];
 /// Crates that map data to data.
 const PURE: &[&str] = &["model", "shell", "policy", "agents"];

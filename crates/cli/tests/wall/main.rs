@@ -9,7 +9,7 @@
 )]
 
 mod cycle;
-mod escapes;
 mod death;
+mod escapes;
 mod traces;
 mod yard;

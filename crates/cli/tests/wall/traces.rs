@@ -35,8 +35,11 @@ impl<'a> Traces<'a> {
         wait_for_none(what, || scratch(supervisors));
         assert_eq!(mounts(self.yard), self.mounts, "{what}: mounts");
         let made: Vec<_> = made.iter().map(|name| self.yard.project().join(name)).collect();
-        let new: Vec<_> =
-            files(self.yard).difference(&self.files).filter(|new| !made.contains(new)).cloned().collect();
+        let new: Vec<_> = files(self.yard)
+            .difference(&self.files)
+            .filter(|new| !made.contains(new))
+            .cloned()
+            .collect();
         assert!(new.is_empty(), "{what}: {new:?}");
     }
 }
@@ -101,7 +104,8 @@ pub(crate) fn groups(supervisors: &[u32]) -> Vec<String> {
 
 /// Entries of the host's scratch directories that are named after these supervisors.
 fn scratch(supervisors: &[u32]) -> Vec<String> {
-    let dirs = ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(|dir| fs::read_dir(dir).ok());
+    let dirs =
+        ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(|dir| fs::read_dir(dir).ok());
     let names = dirs.flatten().flatten().map(|entry| entry.path().display().to_string());
     names
         .filter(|name| supervisors.iter().any(|pid| name.contains(&format!("ringwall-{pid}-"))))

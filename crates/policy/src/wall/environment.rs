@@ -2,12 +2,18 @@
 
 use std::ffi::{OsStr, OsString};
 
-use model::Level;
+use model::plan::PROXY_PORT;
+use model::{Level, Net};
 
 use super::{Site, toolchain};
 use crate::{Ground, Policy};
 
-pub(super) fn build(policy: &Policy, ground: &Ground, site: &Site) -> Vec<(OsString, OsString)> {
+pub(super) fn build(
+    policy: &Policy,
+    ground: &Ground,
+    site: &Site,
+    net: Net,
+) -> Vec<(OsString, OsString)> {
     let passes = |name: &OsStr| {
         let name = name.to_string_lossy();
         let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
@@ -28,6 +34,11 @@ pub(super) fn build(policy: &Policy, ground: &Ground, site: &Site) -> Vec<(OsStr
     set("TMPDIR", "/tmp".into());
     set("GIT_CEILING_DIRECTORIES", ground.workspace.parent().as_path().into());
     set("RINGWALL", level_word(policy.level.value).into());
+    if net == Net::Own {
+        for (name, value) in proxy() {
+            set(name, value.into());
+        }
+    }
     if policy.git.pin_env.value
         && let Some(worktree) = &site.worktree
     {
@@ -37,6 +48,27 @@ pub(super) fn build(policy: &Policy, ground: &Ground, site: &Site) -> Vec<(OsStr
     if !variables.iter().any(|(name, _)| name == "PATH") {
         variables.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));
     }
+    variables
+}
+
+/// Every spelling under which programs look for a proxy.
+fn proxy() -> Vec<(&'static str, String)> {
+    let http = format!("http://127.0.0.1:{PROXY_PORT}");
+    let socks = format!("socks5h://127.0.0.1:{PROXY_PORT}");
+    let mut variables: Vec<(&str, String)> = Vec::new();
+    for name in
+        ["HTTP_PROXY", "http_proxy", "HTTPS_PROXY", "https_proxy", "GRPC_PROXY", "grpc_proxy"]
+    {
+        variables.push((name, http.clone()));
+    }
+    for name in ["ALL_PROXY", "all_proxy"] {
+        variables.push((name, socks.clone()));
+    }
+    for name in ["NO_PROXY", "no_proxy"] {
+        variables.push((name, "localhost,127.0.0.1,::1".into()));
+    }
+    // Node reads them only when told to.
+    variables.push(("NODE_USE_ENV_PROXY", "1".into()));
     variables
 }
 

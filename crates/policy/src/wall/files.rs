@@ -75,16 +75,26 @@ fn texts(ground: &Ground, site: &Site) -> Vec<(AbsPath, String)> {
         (at("/etc/nsswitch.conf"), NAME_SERVICES.into()),
         (at("/etc/resolv.conf"), "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n".into()),
     ];
-    if let Some(identity) = &site.identity {
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-        let text = format!(
-            "[user]\n\tname = \"{}\"\n\temail = \"{}\"\n",
-            quoted(&identity.name),
-            quoted(&identity.email)
-        );
-        texts.push((home.join(".gitconfig".as_ref()), text));
+    let gitconfig = gitconfig(site);
+    if !gitconfig.is_empty() {
+        texts.push((home.join(".gitconfig".as_ref()), gitconfig));
     }
     texts
+}
+
+/// What git takes from the user: a name and an address. A linked worktree must not tidy up the
+/// repository that it belongs to.
+fn gitconfig(site: &Site) -> String {
+    let mut text = String::new();
+    if let Some(identity) = &site.identity {
+        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
+        let (name, email) = (quoted(&identity.name), quoted(&identity.email));
+        text.push_str(&format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"));
+    }
+    if site.worktree.is_some() {
+        text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n");
+    }
+    text
 }
 
 fn at(path: &str) -> AbsPath {

@@ -11,8 +11,12 @@ pub struct Worktree {
     pub common: AbsPath,
     /// The worktree's own part of it.
     pub own: AbsPath,
-    /// The directories that hold the branch's reference and its log, where they exist.
+    /// What its `HEAD` says.
+    pub head: String,
+    /// The directories that hold the branch's reference and its log.
     pub branch_dirs: Vec<AbsPath>,
+    /// Those of them that are not there, because git packed what was in them.
+    pub missing: Vec<AbsPath>,
     /// The branch's reference and its log.
     pub own_refs: Vec<AbsPath>,
     /// Everything else in those directories, with whether it is a directory.
@@ -25,8 +29,27 @@ pub struct Worktree {
 pub const WRITTEN: &[&str] = &["objects"];
 /// Below that: what no commit needs to write.
 pub const KEPT: &[&str] = &["objects/pack", "objects/info"];
-/// In the worktree's own part: what says where it belongs.
-pub const OWN_KEPT: &[&str] = &["commondir", "gitdir", "config.worktree"];
+/// In the worktree's own part: what says where it belongs, and what may name programs.
+pub const OWN_KEPT: &[&str] = &["commondir", "gitdir", "config.worktree", "modules"];
+
+impl Worktree {
+    /// Whether the worktree itself would write a path of its repository; nothing for other paths.
+    pub fn writes(&self, path: &AbsPath) -> Option<bool> {
+        if let Ok(below) = path.as_path().strip_prefix(self.own.as_path()) {
+            let first = below.components().next()?.as_os_str();
+            return Some(!OWN_KEPT.iter().any(|kept| first == *kept));
+        }
+        if !self.branch_dirs.iter().any(|dir| path.is_within(dir)) {
+            return None;
+        }
+        let is_its = |own: &AbsPath| {
+            let mut lock = own.as_path().as_os_str().to_owned();
+            lock.push(".lock");
+            path == own || path.as_path().as_os_str() == lock
+        };
+        Some(self.branch_dirs.contains(path) || self.own_refs.iter().any(is_its))
+    }
+}
 
 pub(super) fn put(layout: &mut Layout, worktree: &Worktree) {
     let Worktree { common, own, .. } = worktree;

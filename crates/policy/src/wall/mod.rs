@@ -3,6 +3,7 @@
 //! Pure: the caller looks at the machine first ([`Site`]), the plan is data, and nothing here says
 //! how a kernel is made to hold it.
 
+mod doors;
 mod environment;
 mod files;
 mod git;
@@ -20,7 +21,7 @@ pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 pub use interest::{GIT_NAMES, Interest, Mark};
 pub use quiet::Quiet;
 
-use crate::{Ground, PathRule, Policy};
+use crate::{Ground, NetworkGround, PathRule, Policy};
 use toolchain::Use;
 
 /// What the machine looks like, as far as a plan depends on it.
@@ -121,7 +122,13 @@ pub fn granting<'a>(
 }
 
 /// The plan of a run.
-pub fn compile(policy: &Policy, ground: &Ground, cwd: &AbsPath, site: &Site) -> Plan {
+pub fn compile(
+    policy: &Policy,
+    ground: &Ground,
+    network: &NetworkGround,
+    cwd: &AbsPath,
+    site: &Site,
+) -> Plan {
     let level = policy.level.value;
     let mut layout = Layout { pieces: BTreeMap::new(), links: Vec::new() };
     if level < Level::Full {
@@ -143,7 +150,7 @@ pub fn compile(policy: &Policy, ground: &Ground, cwd: &AbsPath, site: &Site) -> 
         git::put(&mut layout, worktree);
     }
     protect(&mut layout, ground, site);
-    let network = if level == Level::Full { Net::Host } else { Net::Own };
+    let net = if level == Level::Full { Net::Host } else { Net::Own };
     Plan {
         cwd: cwd.clone(),
         workspace: ground.workspace.clone(),
@@ -153,8 +160,9 @@ pub fn compile(policy: &Policy, ground: &Ground, cwd: &AbsPath, site: &Site) -> 
         pieces: layout.pieces.into_values().collect(),
         links: layout.links,
         late,
-        environment: environment::build(policy, ground, site),
-        network,
+        environment: environment::build(policy, ground, site, net),
+        network: net,
+        doors: doors::ways(network),
         limits: bounds(policy),
     }
 }

@@ -57,7 +57,12 @@ fn site() -> Site {
 fn plan(level: Level) -> Plan {
     let mut policy = Policy::built_in();
     policy.level = Sourced::built_in(level);
-    compile(&policy, &ground(), &at("/home/u/proj"), &site())
+    compiled(&policy, &ground(), &site())
+}
+
+fn compiled(policy: &Policy, ground: &Ground, site: &Site) -> Plan {
+    let network = NetworkGround::new(policy, &[], ground.grant_file.clone());
+    compile(policy, ground, &network, &ground.workspace, site)
 }
 
 fn kind<'a>(plan: &'a Plan, path: &str) -> Option<&'a Kind> {
@@ -136,7 +141,7 @@ fn a_place_in_the_middle_of_private_ground_stays_outside() {
     let mut ground = ground();
     ground.workspace = at("/tmp/a/proj");
     ground.home = at("/tmp/a/home");
-    let plan = compile(&Policy::built_in(), &ground, &at("/tmp/a/proj"), &Site::default());
+    let plan = compiled(&Policy::built_in(), &ground, &Site::default());
     assert_eq!(kind(&plan, "/tmp/a"), Some(&Kind::Outside));
     assert!(!plan.allows(&at("/tmp/a/other/x"), false));
     assert!(plan.allows(&at("/tmp/a/proj/x"), true));
@@ -150,7 +155,7 @@ fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
     let grant =
         Grant { path: at("/home/u/proj/TODO.md"), write: true, entry: None, why: "phase".into() };
     let site = Site { grants: vec![grant], ..site() };
-    let plan = compile(&policy, &ground(), &at("/home/u/proj"), &site);
+    let plan = compiled(&policy, &ground(), &site);
     assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
     assert!(plan.allows(&at("/home/u/proj/TODO.md"), true));
     assert!(!plan.allows(&at("/home/u/proj/src/main.rs"), true));
@@ -165,8 +170,7 @@ fn a_read_grant_takes_no_write_away() {
         why: "rule".into(),
     };
     let grants = vec![grant("/data", true), grant("/data/in", false), grant("/lib2", false)];
-    let plan =
-        compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &Site { grants, ..site() });
+    let plan = compiled(&Policy::built_in(), &ground(), &Site { grants, ..site() });
     assert!(plan.allows(&at("/data/in/x"), true));
     assert!(plan.allows(&at("/lib2/x"), false) && !plan.allows(&at("/lib2/x"), true));
 }
@@ -227,7 +231,7 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
     name("VIRTUAL_ENV", "/home/u/proj/.venv");
     site.environment.retain(|(_, value)| value != "/");
     site.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
-    let plan = compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &site);
+    let plan = compiled(&Policy::built_in(), &ground(), &site);
     for (path, read, write) in [
         ("/data/cargo/registry", true, true),
         ("/data/cargo/credentials.toml", false, false),
@@ -246,7 +250,7 @@ fn a_row_of_the_system_may_stand_for_any_ending() {
     for path in ["/etc/python3.13", "/etc/java-21-openjdk", "/etc/python3.13/below"] {
         site.entries.insert(path.into(), Entry::Directory);
     }
-    let plan = compile(&Policy::built_in(), &ground(), &at("/home/u/proj"), &site);
+    let plan = compiled(&Policy::built_in(), &ground(), &site);
     assert_eq!(kind(&plan, "/etc/python3.13"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java-21-openjdk"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/python3.13/below"), None);

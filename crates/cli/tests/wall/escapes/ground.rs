@@ -21,7 +21,7 @@ pub(super) struct Ground {
     python: PathBuf,
     neighbour: Neighbour,
     facts: BTreeMap<String, String>,
-    shared: Vec<PathBuf>,
+    shared: Shared,
 }
 
 /// How an attempt went.
@@ -83,11 +83,13 @@ impl Ground {
         assert!(made.status.success(), "{made:?}");
         compile(&compiler, &yard);
         let shared = ["/tmp", "/var/tmp", "/dev/shm"].map(|dir| Path::new(dir).join(&name));
-        for dir in &shared {
+        let shared = Shared(shared.into());
+        for dir in &shared.0 {
             let made = yard.command("mkdir").arg(dir).current_dir("/").status().unwrap();
             assert!(made.success());
             std::fs::write(dir.join("secret.txt"), &secret).unwrap();
         }
+        renew(&yard);
         let mut facts: BTreeMap<String, String> = [
             ("YARD", yard.path("")),
             ("PROJECT", yard.project()),
@@ -104,10 +106,7 @@ impl Ground {
         .into();
         let neighbour = Neighbour::start(&yard, &python, &name, &secret, &mut facts);
         let mark = String::new();
-        let shared = shared.into();
-        let ground = Self { yard, is_root, mark, secret, python, neighbour, facts, shared };
-        ground.renew();
-        Some(ground)
+        Some(Self { yard, is_root, mark, secret, python, neighbour, facts, shared })
     }
 
     /// A number that the neighbour told, such as its process.
@@ -118,7 +117,7 @@ impl Ground {
     /// Tries a row, behind the wall with this attribution or with nothing around it.
     pub(super) fn attempt(&mut self, row: &Row, attribution: Option<&str>) -> Tried {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        self.renew();
+        renew(&self.yard);
         self.mark = format!("mark{}x", COUNT.fetch_add(1, Ordering::Relaxed));
         self.neighbour.forget();
         let output = self.command(row, attribution).output().unwrap();
@@ -208,29 +207,12 @@ impl Ground {
         format!("{}MARK = '{}'", facts.collect::<String>(), self.mark)
     }
 
-    /// Makes everything as it was.
-    fn renew(&self) {
-        for dir in RENEWED {
-            let path = self.yard.path(dir);
-            if std::fs::remove_dir_all(&path).is_err() {
-                let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(&path).status();
-                let _ = std::fs::remove_dir_all(&path);
-            }
-        }
-        let copied = Command::new("cp")
-            .arg("-a")
-            .arg(self.yard.path("kept/."))
-            .arg(self.yard.path(""))
-            .status();
-        assert!(copied.unwrap().success());
-    }
-
     fn clear_up(&self) {
         for pid in self.survivors() {
             let _ = Command::new("kill").args(["-9", &pid]).status();
         }
         let _ = std::fs::remove_file(self.yard.path("run/new"));
-        for dir in &self.shared {
+        for dir in &self.shared.0 {
             for entry in std::fs::read_dir(dir).unwrap().flatten() {
                 if entry.file_name() != "secret.txt" {
                     let _ = std::fs::remove_file(entry.path());
@@ -240,13 +222,28 @@ impl Ground {
     }
 }
 
-impl Drop for Ground {
+/// Directories of the attempt in places that belong to everybody.
+struct Shared(Vec<PathBuf>);
+
+impl Drop for Shared {
     fn drop(&mut self) {
-        self.neighbour.end();
-        for dir in &self.shared {
+        for dir in &self.0 {
             let _ = std::fs::remove_dir_all(dir);
         }
     }
+}
+
+/// Makes everything as it was.
+fn renew(yard: &Yard) {
+    for dir in RENEWED {
+        let path = yard.path(dir);
+        if std::fs::remove_dir_all(&path).is_err() && path.exists() {
+            let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(&path).status();
+            std::fs::remove_dir_all(&path).unwrap();
+        }
+    }
+    let copied = Command::new("cp").arg("-a").arg(yard.path("kept/.")).arg(yard.path("")).status();
+    assert!(copied.unwrap().success());
 }
 
 /// A program of the system, not one of the user's.
@@ -344,9 +341,11 @@ impl Neighbour {
             }
         }
     }
+}
 
-    /// The neighbour clears up when nobody asks any more.
-    fn end(&mut self) {
+impl Drop for Neighbour {
+    /// It clears up when nobody asks any more.
+    fn drop(&mut self) {
         drop(self.process.stdin.take());
         let _ = self.process.wait();
     }

@@ -36,7 +36,6 @@ stream.sendall(MARK.encode())
         Heard,
         "
 stream = socket.socket()
-stream.settimeout(2)
 stream.sendto(MARK.encode(), 0x20000000, ('127.0.0.1', PORT))
 time.sleep(0.05)
 ",

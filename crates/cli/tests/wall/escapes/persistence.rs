@@ -274,14 +274,14 @@ for place in ('/lib', '/usr/lib', '/etc/ld.so.conf.d', '/etc/profile.d'):
         Mark("project/.mcp.json"),
         "./escape ring-write .mcp.json $MARK",
     ),
-    bash(
+    python(
         "servers to start, by a file that has no name yet",
         Mark("project/.mcp.json"),
-        "$PYTHON -c \"
-import os
+        "
 file = os.open('.', os.O_TMPFILE | os.O_WRONLY, 0o644)
-os.write(file, b'$MARK')
-os.link(f'/proc/self/fd/{file}', '.mcp.json', follow_symlinks=True)\"",
+os.write(file, MARK.encode())
+libc.linkat(-100, f'/proc/self/fd/{file}'.encode(), -100, b'.mcp.json', 0x400)
+",
     ),
     bash(
         "Codex's settings",

@@ -149,12 +149,8 @@ swinger.join()
         "echo $MARK >> /proc/self/fd/0 || echo $MARK >> /dev/stdin",
     )
     .after_outside("exec 0<$OUTSIDE/victim.txt"),
-    python(
-        "write below standard input",
-        Mark("outside/new"),
-        "os.write(os.open('new', os.O_WRONLY | os.O_CREAT, 0o644, dir_fd=0), MARK.encode())",
-    )
-    .after_outside("exec 0<$OUTSIDE"),
+    bash("write below standard input", Mark("outside/new"), "echo $MARK > /dev/stdin/new")
+        .after_outside("exec 0<$OUTSIDE"),
     // By another way into the kernel.
     bash(
         "write by a queue of calls",
@@ -177,7 +173,7 @@ swinger.join()
         "
 file = os.open(OUTSIDE, os.O_TMPFILE | os.O_WRONLY, 0o644)
 os.write(file, MARK.encode())
-os.link(f'/proc/self/fd/{file}', OUTSIDE + '/new', follow_symlinks=True)
+libc.linkat(-100, f'/proc/self/fd/{file}'.encode(), -100, (OUTSIDE + '/new').encode(), 0x400)
 ",
     ),
     python(

@@ -1,0 +1,131 @@
+//! The network of a run: the proxy that serves its doors, and what it tells.
+
+use std::io::{self, PipeReader, PipeWriter, Read, Write};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex};
+
+use policy::NetworkGround;
+use proxy::{
+    Answer, Connection, Ended, Listeners, Observer, Place, Proxy, Refusal, Rules, Running, Upstream,
+};
+use sandbox::Doors;
+
+/// What the proxy has to say.
+pub(crate) enum Told {
+    /// A connection was refused; the client waits for the answer.
+    Refused(Refusal, SyncSender<Answer>),
+    /// A name that is not granted was looked up.
+    LookedUp(String, SocketAddr),
+    /// A connection came to its end.
+    Closed(Connection),
+    /// A client said something that is no proper protocol.
+    Malformed(SocketAddr, String),
+}
+
+/// The proxy of a run, once somebody has knocked.
+pub(crate) struct Network {
+    running: Option<Running>,
+    told: Receiver<Told>,
+    wake: PipeReader,
+}
+
+impl Network {
+    /// Serves the doors.
+    pub(crate) fn open(doors: Doors, ground: NetworkGround) -> io::Result<Self> {
+        let (teller, told, wake) = Teller::new()?;
+        let listeners = Listeners {
+            proxy: TcpListener::from(doors.proxy),
+            dns_udp: Some(UdpSocket::from(doors.names)),
+            dns_tcp: Some(TcpListener::from(doors.names_tcp)),
+            transparent: doors.ports.into_iter().map(TcpListener::from).collect(),
+            place: Place::Namespace,
+        };
+        let running = Proxy::start(listeners, Rules::new(ground), upstream()?, Arc::new(teller))?;
+        Ok(Self { running: Some(running), told, wake })
+    }
+
+    /// What to wait on.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let running = self.running.as_ref().map(AsFd::as_fd);
+        std::iter::once(self.wake.as_fd()).chain(running).collect()
+    }
+
+    /// Everything that was told since the last time.
+    pub(crate) fn news(&mut self) -> Vec<Told> {
+        let mut news = Vec::new();
+        while let Ok(told) = self.told.try_recv() {
+            // One byte was written for each.
+            let _ = self.wake.read(&mut [0]);
+            news.push(told);
+        }
+        news
+    }
+
+    /// Whether the proxy has ended by itself. Its sockets are closed then, and nothing passes.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        let Some(running) = &self.running else { return false };
+        let mut polled = [rustix::event::PollFd::new(running, rustix::event::PollFlags::IN)];
+        let ready = rustix::event::poll(&mut polled, Some(&rustix::event::Timespec::default()));
+        if !matches!(ready, Ok(1..)) {
+            return false;
+        }
+        let ended = self.running.take().map(Running::wait);
+        matches!(ended, Some(Ended::Failed | Ended::Stopped))
+    }
+}
+
+/// The user's own proxy, for the supervisor's connections.
+fn upstream() -> io::Result<Upstream> {
+    let variable = |names: [&str; 2]| {
+        names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    };
+    let http = variable(["http_proxy", "HTTP_PROXY"]);
+    let https = variable(["https_proxy", "HTTPS_PROXY"]);
+    let exempt = variable(["no_proxy", "NO_PROXY"]);
+    Upstream::from_variables(http.as_deref(), https.as_deref(), exempt.as_deref())
+        .map_err(|error| io::Error::other(format!("the proxy of this environment: {error}")))
+}
+
+/// Carries what the proxy says to the supervisor's thread.
+struct Teller {
+    told: Mutex<(Sender<Told>, PipeWriter)>,
+}
+
+impl Teller {
+    fn new() -> io::Result<(Self, Receiver<Told>, PipeReader)> {
+        let (sender, told) = channel();
+        let (wake, writer) = io::pipe()?;
+        Ok((Self { told: Mutex::new((sender, writer)) }, told, wake))
+    }
+
+    /// Fails when there is nobody left to tell.
+    fn tell(&self, told: Told) -> bool {
+        let Ok(mut line) = self.told.lock() else { return false };
+        line.0.send(told).is_ok() && line.1.write_all(&[0]).is_ok()
+    }
+}
+
+impl Observer for Teller {
+    fn refused(&self, refusal: &Refusal) -> Answer {
+        let (answer, heard) = sync_channel(1);
+        if !self.tell(Told::Refused(refusal.clone(), answer)) {
+            return Answer::Stop;
+        }
+        // No answer: the run is being stopped.
+        heard.recv().unwrap_or(Answer::Stop)
+    }
+
+    fn looked_up(&self, name: &str, client: SocketAddr) {
+        self.tell(Told::LookedUp(name.to_owned(), client));
+    }
+
+    fn malformed(&self, client: SocketAddr, why: &str) {
+        self.tell(Told::Malformed(client, why.to_owned()));
+    }
+
+    fn closed(&self, connection: &Connection) {
+        self.tell(Told::Closed(connection.clone()));
+    }
+}
