@@ -12,7 +12,7 @@ use crate::dial::open;
 use crate::http::serve::{HEAD_TIME, Side, serve};
 use crate::observer::{Refusal, Route};
 use crate::socks::{self, Reply, SocksError, SocksRequest};
-use crate::tunnel;
+use crate::tunnel::carry;
 use crate::wire::Wire;
 
 /// A client of the proxy port: its first byte says which protocol it speaks.
@@ -39,7 +39,7 @@ pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: SocketA
         Err(failure) => Err(failure),
     };
     match opened {
-        Ok(server) => tunnel::carry(core, client, server).await,
+        Ok(server) => Box::pin(carry(core, client, server)).await,
         Err(_) => client.reset(),
     }
 }
@@ -73,7 +73,7 @@ async fn socks(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
     let reply = match opened {
         Ok(server) => {
             if client.write(&Reply::Fine.bytes()).await.is_ok() {
-                tunnel::carry(core, client, server).await;
+                Box::pin(carry(core, client, server)).await;
             }
             return;
         }

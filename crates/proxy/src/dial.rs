@@ -37,6 +37,11 @@ const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Judges what was asked for, resolves it, judges the addresses, and connects.
 pub(crate) async fn open(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failure> {
+    // Boxed, so that what is needed only now is not held as long as the connection stands.
+    Box::pin(judge_and_dial(core, asked)).await
+}
+
+async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failure> {
     let rules = core.rules();
     let (host, port) = (&asked.host, asked.port);
     core.require(asked, policy::connect(&rules.ground, host, port)).await?;

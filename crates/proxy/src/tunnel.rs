@@ -30,6 +30,10 @@ const CLIENT_FIRST: [u16; 2] = [80, 443];
 
 /// Carries everything between the two until they are done.
 pub(crate) async fn carry(core: &Arc<Core>, mut client: Wire, mut server: Server) {
+    if client.buffer.is_empty() {
+        // It held the request for this tunnel; the client may be silent for long.
+        client.buffer = BytesMut::new();
+    }
     match both_ways(core, &mut client, &mut server).await {
         // Who has heard the server speak first does not speak HTTP.
         Outcome::Http if server.received.load(Ordering::Relaxed) == 0 => {

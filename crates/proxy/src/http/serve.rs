@@ -32,6 +32,33 @@ pub(crate) enum Side {
 
 /// Serves a client until one of the two has had enough.
 pub(crate) async fn serve(core: &Arc<Core>, mut client: Wire, side: Side) {
+    // Boxed, so that a tunnel does not hold the memory of the request that opened it.
+    match Box::pin(requests(core, &mut client, side)).await {
+        End::Close => {}
+        End::Say(words) => client.finish(&words).await,
+        End::Tunnel(server) => Box::pin(carry(core, client, *server)).await,
+        End::Switch(server) => switch(client, *server).await,
+    }
+}
+
+/// What follows the last request.
+enum End {
+    Close,
+    /// These words, and then the end.
+    Say(Vec<u8>),
+    /// What a client does with a server behind CONNECT.
+    Tunnel(Box<Server>),
+    /// The same behind a request to go on as something else.
+    Switch(Box<Server>),
+}
+
+impl From<Failure> for End {
+    fn from(failure: Failure) -> Self {
+        Self::Say(reply::failure(&failure))
+    }
+}
+
+async fn requests(core: &Arc<Core>, client: &mut Wire, side: Side) -> End {
     let (fixed, address, mut server) = match side {
         Side::Proxy(address) => (None, address, None),
         Side::Server(server) => {
@@ -41,31 +68,10 @@ pub(crate) async fn serve(core: &Arc<Core>, mut client: Wire, side: Side) {
         }
     };
     loop {
-        let request = match next_request(core, &mut client).await {
-            Ok(Some(request)) => request,
-            Ok(None) => return,
-            Err(HeadError::Host { text, error }) => {
-                // A host that cannot be read is still one that somebody tried to reach.
-                let reason = policy::unreadable_host(&text, error);
-                let (port, route) = fixed.as_ref().map_or((0, Route::Http), |a| (a.port, a.route));
-                let refusal = Refusal { host: text, port, route, client: address, reason };
-                let failure = core.report(refusal).await;
-                return client.finish(&reply::failure(&failure)).await;
-            }
-            Err(error) => {
-                core.observer.malformed(address, &error.to_string());
-                return client.finish(&reply::malformed(&error)).await;
-            }
-        };
-        let (asked, host) = match target(core, &request, fixed.as_ref(), address).await {
-            Ok(target) => target,
-            Err(Denied::Failure(failure)) => {
-                return client.finish(&reply::failure(&failure)).await;
-            }
-            Err(Denied::Malformed(error)) => {
-                core.observer.malformed(address, &error.to_string());
-                return client.finish(&reply::malformed(&error)).await;
-            }
+        let Some(request) = next_request(core, client).await else { return End::Close };
+        let (request, asked, host) = match judged(core, request, fixed.as_ref(), address).await {
+            Ok(judged) => judged,
+            Err(end) => return end,
         };
         let tunnel = matches!(request.target, Target::Tunnel(..));
         let reused = server.take().filter(|server| !tunnel && is_for(server, &asked));
@@ -80,33 +86,63 @@ pub(crate) async fn serve(core: &Arc<Core>, mut client: Wire, side: Side) {
         };
         let mut upstream = match opened {
             Ok(server) => server,
-            Err(failure) => return client.finish(&reply::failure(&failure)).await,
+            Err(failure) => return failure.into(),
         };
         if tunnel {
-            if client.write(reply::ESTABLISHED).await.is_ok() {
-                carry(core, client, upstream).await;
-            }
-            return;
+            return match client.write(reply::ESTABLISHED).await {
+                Ok(()) => End::Tunnel(Box::new(upstream)),
+                Err(_) => End::Close,
+            };
         }
-        match exchange(&mut client, &mut upstream, &request, &host).await {
+        match exchange(client, &mut upstream, &request, &host).await {
             Next::Keep => server = Some(upstream),
-            Next::Close => return,
-            Next::Switch => return switch(client, upstream).await,
+            Next::Close => return End::Close,
+            Next::Switch => return End::Switch(Box::new(upstream)),
             // The server had closed in the meantime; the client may repeat what it knows to be safe.
-            Next::Nothing(_) if is_reused => return,
-            Next::Nothing(why) => return client.finish(&reply::bad_gateway(&why)).await,
+            Next::Nothing(_) if is_reused => return End::Close,
+            Next::Nothing(why) => return End::Say(reply::bad_gateway(&why)),
         }
     }
 }
 
-async fn next_request(core: &Core, client: &mut Wire) -> Result<Option<Request>, HeadError> {
+/// The next request, or `None` where there is none: the client is gone, silent for too long, or sent
+/// away.
+async fn next_request(core: &Core, client: &mut Wire) -> Option<Result<Request, HeadError>> {
     let words = timeout(HEAD_TIME, read_head(&client.stream, &mut client.buffer));
     match core.gate.waiting(words).await {
-        Ok(Ok(Ok(Some(head)))) => Request::parse(&head).map(Some),
-        Ok(Ok(Err(error))) => Err(error),
-        // Gone, silent for too long, or sent away.
-        Ok(Ok(Ok(None)) | Err(_)) | Err(_) => Ok(None),
+        Ok(Ok(Ok(head))) => head.map(|head| Request::parse(&head)),
+        Ok(Ok(Err(error))) => Some(Err(error)),
+        Ok(Err(_)) | Err(_) => None,
     }
+}
+
+/// A request with what it is for and the host that it names to the server.
+async fn judged(
+    core: &Core,
+    request: Result<Request, HeadError>,
+    fixed: Option<&Asked>,
+    client: SocketAddr,
+) -> Result<(Request, Asked, Host), End> {
+    let denied = match request {
+        Ok(request) => match target(core, &request, fixed, client).await {
+            Ok((asked, host)) => return Ok((request, asked, host)),
+            Err(denied) => denied,
+        },
+        // A host that cannot be read is still one that somebody tried to reach.
+        Err(HeadError::Host { text, error }) => {
+            let reason = policy::unreadable_host(&text, error);
+            let (port, route) = fixed.map_or((0, Route::Http), |asked| (asked.port, asked.route));
+            Denied::Failure(core.report(Refusal { host: text, port, route, client, reason }).await)
+        }
+        Err(error) => Denied::Malformed(error),
+    };
+    Err(match denied {
+        Denied::Failure(failure) => failure.into(),
+        Denied::Malformed(error) => {
+            core.observer.malformed(client, &error.to_string());
+            End::Say(reply::malformed(&error))
+        }
+    })
 }
 
 /// What a request is for, and the host that it names to the server. Judged against what the
