@@ -157,6 +157,10 @@ pub(crate) struct ViolationTable {
     /// `stop` kills the process tree before the call returns; `deny` only refuses.
     #[schemars(with = "ViolationAction")]
     pub(crate) action: At<ViolationAction>,
+    /// The same for a name that is looked up, before anything connects to it. Tools look names up
+    /// without need, so the default is `deny`.
+    #[schemars(with = "ViolationAction")]
+    pub(crate) lookups: At<ViolationAction>,
 }
 
 /// Limits on what a run may use.

@@ -141,6 +141,10 @@ impl<'a> Merge<'a> {
         self.single(layer, "violation.action", file.violation.action.as_ref(), Wider::Lower, |p| {
             &mut p.violation.action
         });
+        let lookups = file.violation.lookups.as_ref();
+        self.single(layer, "violation.lookups", lookups, Wider::Lower, |p| {
+            &mut p.violation.lookups
+        });
         self.single(layer, "audit.on_failure", file.audit.on_failure.as_ref(), Wider::Lower, |p| {
             &mut p.audit.on_failure
         });

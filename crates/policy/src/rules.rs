@@ -142,6 +142,8 @@ pub enum OnError {
 pub struct Violation {
     /// Stop the run, or only refuse.
     pub action: Sourced<ViolationAction>,
+    /// The same for names that are looked up and not connected to.
+    pub lookups: Sourced<ViolationAction>,
 }
 
 /// What a refused attempt inside the wall does.
@@ -241,7 +243,10 @@ impl Policy {
                 on_unknown: Sourced::built_in(Verdict::Ask),
                 on_error: Sourced::built_in(OnError::Deny),
             },
-            violation: Violation { action: Sourced::built_in(ViolationAction::Stop) },
+            violation: Violation {
+                action: Sourced::built_in(ViolationAction::Stop),
+                lookups: Sourced::built_in(ViolationAction::Deny),
+            },
             limits: Limits::default(),
             audit: AuditRules { on_failure: Sourced::built_in(OnAuditFailure::Warn) },
             git: Git { pin_env: Sourced::built_in(false) },

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use model::{Host, Origin, Reason, Verdict};
 use tokio::sync::{Semaphore, watch};
@@ -44,6 +45,9 @@ pub(crate) enum Failure {
     /// The server cannot be reached.
     Unreachable(String),
 }
+
+/// How long an observer may take to find who looked a name up.
+const LOOK_UP_TIME: Duration = Duration::from_millis(250);
 
 impl Core {
     pub(crate) fn new(
@@ -112,6 +116,14 @@ impl Core {
         let host = asked.host.to_string();
         let Asked { port, route, client, .. } = *asked;
         self.report(Refusal { host, port, route, client, reason }).await
+    }
+
+    /// Reports a name that is not allowed. The client waits for its answer meanwhile, so that the
+    /// observer can find it; but not for long, and the others with it.
+    pub(crate) async fn report_look_up(&self, name: String, client: SocketAddr) {
+        let observer = Arc::clone(&self.observer);
+        let told = tokio::task::spawn_blocking(move || observer.looked_up(&name, client));
+        let _ = tokio::time::timeout(LOOK_UP_TIME, told).await;
     }
 
     /// Reports a refusal and does what the observer says. The observer may look for the program

@@ -60,6 +60,7 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
             (Wire::new(stream), address)
         }
     };
+    core.observer.opened(asked.client);
     Ok(Server {
         wire,
         asked: asked.clone(),

@@ -8,13 +8,19 @@ use model::Reason;
 
 /// Hears of every connection and every refusal.
 ///
-/// Refusals are told on a thread of their own, one per refusal, and may take their time: the client
+/// Refusals, also of names, are told on a thread of their own and may take their time: the client
 /// waits. Everything else is told on the proxy's own thread and must be quick.
 pub trait Observer: Send + Sync {
     /// A connection was refused. The client has heard nothing yet.
     fn refused(&self, refusal: &Refusal) -> Answer;
 
-    /// A name was looked up that is not allowed; the client learns that it does not exist.
+    /// A connection to a server was made.
+    fn opened(&self, client: SocketAddr) {
+        let _ = client;
+    }
+
+    /// A name was looked up that is not allowed; the client learns that it does not exist once
+    /// this returns.
     fn looked_up(&self, name: &str, client: SocketAddr) {
         let _ = (name, client);
     }

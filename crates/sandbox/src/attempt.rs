@@ -64,12 +64,7 @@ impl Operation {
     pub fn writes(self) -> bool {
         !matches!(
             self,
-            Self::Look
-                | Self::Read
-                | Self::List
-                | Self::Execute
-                | Self::Connect
-                | Self::LookUp
+            Self::Look | Self::Read | Self::List | Self::Execute | Self::Connect | Self::LookUp
         )
     }
 }

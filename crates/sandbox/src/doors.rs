@@ -70,8 +70,7 @@ fn listener(address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
 }
 
 fn bound(kind: SocketType, address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
-    let socket =
-        rustix::net::socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
+    let socket = rustix::net::socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
     sockopt::set_socket_reuseaddr(&socket, true)?;
     rustix::net::bind(&socket, &SocketAddrV4::new(address, port))?;
     Ok(socket)

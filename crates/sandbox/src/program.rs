@@ -46,9 +46,10 @@ pub(crate) fn owner(view: BorrowedFd<'_>, end: SocketAddr) -> Option<Program> {
         table.lines().skip(1).find_map(|line| holder(line, end))
     })?;
     let link = format!("socket:[{inode}]");
-    processes(view).into_iter().find(|pid| holds(view, pid, &link)).map(|pid| {
-        Program::look_up(view, pid.parse().unwrap_or_default())
-    })
+    processes(view)
+        .into_iter()
+        .find(|pid| holds(view, pid, &link))
+        .map(|pid| Program::look_up(view, pid.parse().unwrap_or_default()))
 }
 
 /// The number of the socket in a line of the kernel's table, if its own end is this one.
@@ -59,9 +60,8 @@ fn holder(line: &str, end: SocketAddr) -> Option<u64> {
         return None;
     }
     let text = |bytes: &[u8]| {
-        let words = bytes.chunks(4).map(|word| {
-            u32::from_ne_bytes(word.try_into().unwrap_or_default())
-        });
+        let words =
+            bytes.chunks(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap_or_default()));
         words.map(|word| format!("{word:08X}")).collect::<String>()
     };
     let same = match end.ip() {

@@ -1,6 +1,6 @@
 //! [`Keeper`]: rules on what is refused inside, by the same policy as everything else.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
@@ -47,6 +47,8 @@ pub(crate) struct Keeper<'a> {
     pub(crate) references_kept: Option<bool>,
     ground: NetworkGround,
     network: Option<Network>,
+    /// The programs behind connections that stand.
+    clients: HashMap<SocketAddr, Program>,
 }
 
 /// Something that a run was refused and that a grant could give.
@@ -94,6 +96,7 @@ impl<'a> Keeper<'a> {
             references_kept: None,
             ground,
             network: None,
+            clients: HashMap::new(),
         }
     }
 
@@ -144,10 +147,17 @@ impl<'a> Keeper<'a> {
     }
 
     /// Tools look names up without wanting to connect: refused, and no reason to stop by itself.
-    fn looked_up(&mut self, name: String, program: Program) {
+    fn looked_up(&mut self, name: String, who: impl Fn() -> Program) -> Ruling {
+        let class = match self.setup.loaded.policy.violation.lookups.value {
+            ViolationAction::Stop if self.action == ViolationAction::Stop => Class::Stop,
+            _ => Class::Deny,
+        };
+        // Resolvers ask for every kind of address, and again.
+        let known = self.told.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
+        let program = if known { Program::default() } else { who() };
         let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.ground, &host));
         let violation = Violation {
-            class: Class::Deny,
+            class,
             operation: Operation::LookUp,
             path: name,
             program,
@@ -156,10 +166,11 @@ impl<'a> Keeper<'a> {
             text: reason.as_ref().map(|reason| reason.text.clone()),
             remedy: reason.and_then(|reason| reason.instead),
         };
-        self.rule(violation);
+        self.rule(violation)
     }
 
-    fn tell_connection(&mut self, connection: &Connection, who: &dyn Fn(SocketAddr) -> Program) {
+    fn tell_connection(&mut self, connection: &Connection) {
+        let program = self.clients.remove(&connection.client).unwrap_or_default();
         self.events.tell(&Event::Connection {
             run: &self.run,
             host: &connection.host,
@@ -169,7 +180,7 @@ impl<'a> Keeper<'a> {
             sent: connection.sent,
             received: connection.received,
             seconds: connection.duration.as_secs_f64(),
-            program: who(connection.client),
+            program,
         });
     }
 
@@ -299,9 +310,17 @@ impl Warden for Keeper<'_> {
                         }
                     }
                 }
-                Told::LookedUp(name, client) => self.looked_up(name, who(client)),
-                Told::Closed(connection) => self.tell_connection(&connection, who),
-                Told::Malformed(..) => {}
+                Told::LookedUp(name, client, heard) => {
+                    let ruling = self.looked_up(name, || who(client));
+                    if ruling == Ruling::Stop {
+                        return News::Stop;
+                    }
+                    let _ = heard.send(());
+                }
+                Told::Opened(client) => {
+                    self.clients.insert(client, who(client));
+                }
+                Told::Closed(connection) => self.tell_connection(&connection),
             }
         }
         let ended = self.network.as_mut().is_some_and(Network::has_ended);

@@ -16,12 +16,12 @@ use sandbox::Doors;
 pub(crate) enum Told {
     /// A connection was refused; the client waits for the answer.
     Refused(Refusal, SyncSender<Answer>),
-    /// A name that is not granted was looked up.
-    LookedUp(String, SocketAddr),
+    /// A name that is not granted was looked up; the client waits until this is heard.
+    LookedUp(String, SocketAddr, SyncSender<()>),
+    /// A connection was made.
+    Opened(SocketAddr),
     /// A connection came to its end.
     Closed(Connection),
-    /// A client said something that is no proper protocol.
-    Malformed(SocketAddr, String),
 }
 
 /// The proxy of a run, once somebody has knocked.
@@ -42,6 +42,7 @@ impl Network {
             transparent: doors.ports.into_iter().map(TcpListener::from).collect(),
             place: Place::Namespace,
         };
+        raise_descriptors();
         let running = Proxy::start(listeners, Rules::new(ground), upstream()?, Arc::new(teller))?;
         Ok(Self { running: Some(running), told, wake })
     }
@@ -74,6 +75,14 @@ impl Network {
         let ended = self.running.take().map(Running::wait);
         matches!(ended, Some(Ended::Failed | Ended::Stopped))
     }
+}
+
+/// Every connection needs two descriptors. What runs inside has its own limit already.
+fn raise_descriptors() {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    let _ = setrlimit(Resource::Nofile, limit);
 }
 
 /// The user's own proxy, for the supervisor's connections.
@@ -118,11 +127,14 @@ impl Observer for Teller {
     }
 
     fn looked_up(&self, name: &str, client: SocketAddr) {
-        self.tell(Told::LookedUp(name.to_owned(), client));
+        let (answer, heard) = sync_channel(1);
+        if self.tell(Told::LookedUp(name.to_owned(), client, answer)) {
+            let _ = heard.recv();
+        }
     }
 
-    fn malformed(&self, client: SocketAddr, why: &str) {
-        self.tell(Told::Malformed(client, why.to_owned()));
+    fn opened(&self, client: SocketAddr) {
+        self.tell(Told::Opened(client));
     }
 
     fn closed(&self, connection: &Connection) {

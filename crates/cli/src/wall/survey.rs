@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, FileText, Level};
@@ -232,7 +232,9 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     }
     let head = text(own.as_path().join("HEAD"))?;
     let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
-    let branch = branch.filter(|name| name.starts_with("refs/heads"));
+    // A run can write this file: nothing in it may lead out of the branches.
+    let plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
+    let branch = branch.filter(|name| name.starts_with("refs/heads") && plain(name));
     let (mut branch_dirs, mut missing) = (Vec::new(), Vec::new());
     let mut others = Vec::new();
     let mut own_refs = Vec::new();
@@ -242,7 +244,7 @@ fn worktree(workspace: &AbsPath) -> Option<Worktree> {
             continue;
         };
         let dir = own_ref.parent();
-        if !dir.is_within(&common) {
+        if real(dir.as_path().to_path_buf()).as_ref() != Some(&dir) {
             continue;
         }
         if !dir.as_path().is_dir() {

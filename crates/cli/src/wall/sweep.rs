@@ -3,6 +3,7 @@
 //! Such names cannot be mounted over before they exist, and a call that is watched can be made to
 //! look like another. So their coming is refused, and looked for once more at the end.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -168,7 +169,9 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
         return None;
     }
     let tampering = aside(&head, "this worktree was switched to another branch");
-    let _ = std::fs::write(&head, format!("{}\n", worktree.head));
+    // Whatever stands there by now is not written through.
+    let new = std::fs::OpenOptions::new().write(true).create_new(true).open(&head);
+    let _ = new.and_then(|mut new| writeln!(new, "{}", worktree.head));
     Some(tampering)
 }
 

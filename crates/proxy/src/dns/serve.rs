@@ -25,7 +25,7 @@ pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
         match socket.recv_from(&mut buffer).await {
             Ok((count, client)) => {
                 let question = buffer.get(..count).unwrap_or_default();
-                if let Some(reply) = answer(core, question, client) {
+                if let Some(reply) = answer(core, question, client).await {
                     // A client that does not read its answers asks again.
                     let _ = socket.try_send_to(&reply, client);
                 }
@@ -41,7 +41,7 @@ pub(crate) async fn connection(core: &Arc<Core>, mut client: Wire, address: Sock
     loop {
         let asked = core.gate.waiting(timeout(PATIENCE, question(&mut client))).await;
         let Ok(Ok(Some(question))) = asked else { return };
-        let Some(reply) = answer(core, &question, address) else { return };
+        let Some(reply) = answer(core, &question, address).await else { return };
         let length = u16::try_from(reply.len()).unwrap_or(0).to_be_bytes();
         if client.write(&[&length[..], &reply].concat()).await.is_err() {
             return;
@@ -66,7 +66,7 @@ async fn question(client: &mut Wire) -> Option<BytesMut> {
 
 /// The answer to one message. Names that are not allowed do not exist: a refusal would only make
 /// resolvers ask again.
-fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
+async fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
     let question = match Question::parse(bytes) {
         Ok(question) => question,
         Err(Rejected::Silent) => return None,
@@ -76,8 +76,8 @@ fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
     let allowed = question.host.as_ref().ok().filter(|host| {
         host.name().is_some() && policy::look_up(&ground, host).verdict == Verdict::Allow
     });
-    let Some(host) = allowed else {
-        core.observer.looked_up(&question.text, client);
+    let Some(host) = allowed.cloned() else {
+        core.report_look_up(question.text.clone(), client).await;
         return Some(question.answer(Code::NoSuchName, None));
     };
     if !question.is_about_addresses() {
@@ -86,7 +86,7 @@ fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
     if question.kind != TYPE_A {
         return Some(question.answer(Code::Fine, None));
     }
-    let address = core.book().address(host);
+    let address = core.book().address(&host);
     let code = if address.is_some() { Code::Fine } else { Code::NoSuchName };
     Some(question.answer(code, address))
 }
