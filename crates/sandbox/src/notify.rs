@@ -26,6 +26,8 @@ pub(crate) enum Judged {
     Stop,
     /// A granted file must be made first.
     Make(AbsPath, Operation),
+    /// A file that nobody else sees.
+    Lend,
 }
 
 /// Judges watched calls.
@@ -135,6 +137,15 @@ impl Watcher<'_> {
         }
         if self.is_on_the_way(operation, &path) {
             return go_on;
+        }
+        if self.warden.is_mere_lock(&path) {
+            let taken = path.as_path().symlink_metadata().is_ok();
+            match operation {
+                Operation::Create if taken => return Judged::Reply(Reply::Errno(libc::EEXIST)),
+                Operation::Create => return Judged::Lend,
+                Operation::Remove if !taken => return Judged::Reply(Reply::Done),
+                _ => {}
+            }
         }
         // Whether or not a write could have worked, it was tried; a read of nothing is nothing.
         let exists = path.as_path().symlink_metadata().is_ok();
@@ -334,6 +345,17 @@ fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
         at += PAGE - at % PAGE;
     }
     None
+}
+
+/// Answers an open with a file that nobody else sees.
+pub(crate) fn lend(listener: &OwnedFd, notification: &Notification) {
+    let file = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC);
+    let lent = file
+        .map_err(std::io::Error::from)
+        .and_then(|file| sys::lend(listener.as_fd(), notification.id, file.as_fd()));
+    if lent.is_err() {
+        answer(listener, notification, Reply::Errno(libc::EACCES));
+    }
 }
 
 /// Answers a waiting call. It may be gone, which is no matter.

@@ -483,6 +483,7 @@ impl<'a> Supervisor<'a> {
                 let reply = late::make(&path, operation, self.child.as_fd());
                 notify::answer(listener, &notification, reply);
             }
+            Judged::Lend => notify::lend(listener, &notification),
         }
         Next::GoOn
     }
@@ -571,9 +572,10 @@ impl<'a> Supervisor<'a> {
     fn forward_signals(&mut self) -> Next {
         while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
             let Some((command, _)) = &self.command else {
-                // Nothing runs yet that could take it.
+                // Nothing runs yet that could take it, and nothing will.
                 if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal) {
-                    self.kill();
+                    let code = u8::try_from(128 + signal).unwrap_or(1);
+                    return Next::End(End::Exited { code, signal: Some(signal) });
                 }
                 continue;
             };

@@ -192,6 +192,23 @@ pub(crate) fn answer_notification(
     check(c_long::from(done))
 }
 
+/// Answers the notification of an open with a file of ours. Linux 5.14.
+pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> io::Result<()> {
+    // SECCOMP_ADDFD_FLAG_SEND: the call returns the new descriptor.
+    const SEND: u32 = 1 << 1;
+    let lent = libc::seccomp_notif_addfd {
+        id,
+        flags: SEND,
+        srcfd: file.as_raw_fd().cast_unsigned(),
+        newfd: 0,
+        newfd_flags: libc::O_CLOEXEC.cast_unsigned(),
+    };
+    // SAFETY: the kernel only reads `lent`, whose size the request's number encodes.
+    let done =
+        unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_ADDFD, &raw const lent) };
+    check(c_long::from(done))
+}
+
 /// Whether a notification still has somebody waiting: its process cannot have been replaced.
 pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the kernel reads eight bytes from `id`.
@@ -203,8 +220,11 @@ const fn iowr(number: u64, size: usize) -> c_ulong {
 }
 const SECCOMP_IOCTL_NOTIF_RECV: c_ulong = iowr(0, size_of::<libc::seccomp_notif>());
 const SECCOMP_IOCTL_NOTIF_SEND: c_ulong = iowr(1, size_of::<libc::seccomp_notif_resp>());
-const SECCOMP_IOCTL_NOTIF_ID_VALID: c_ulong =
-    (1 << 30) | ((size_of::<u64>() as c_ulong) << 16) | ((b'!' as c_ulong) << 8) | 2;
+const fn iow(number: u64, size: usize) -> c_ulong {
+    (1 << 30) | ((size as c_ulong) << 16) | ((b'!' as c_ulong) << 8) | number
+}
+const SECCOMP_IOCTL_NOTIF_ID_VALID: c_ulong = iow(2, size_of::<u64>());
+const SECCOMP_IOCTL_NOTIF_ADDFD: c_ulong = iow(3, size_of::<libc::seccomp_notif_addfd>());
 
 /// Brings the loopback interface of this network namespace up.
 pub(crate) fn loopback_up() -> io::Result<()> {

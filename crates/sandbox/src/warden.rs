@@ -20,6 +20,10 @@ pub trait Warden {
     /// must not come into being, or go.
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
 
+    /// Whether a file that cannot be made would be a lock and nothing else. Whoever makes it gets
+    /// one, and nothing comes of it.
+    fn is_mere_lock(&self, path: &AbsPath) -> bool;
+
     /// The directories in which something may appear that must not be read.
     fn directories_to_watch(&mut self) -> Vec<std::path::PathBuf>;
 

@@ -64,6 +64,13 @@ impl Births {
         }
     }
 
+    /// Whether a path is the lock that git takes to look whether a reference is packed, with every
+    /// commit in a linked worktree.
+    pub(crate) fn is_mere_lock(&self, path: &AbsPath) -> bool {
+        let lock = |worktree: &Worktree| worktree.common.join("packed-refs.lock".as_ref());
+        self.worktree.as_ref().map(lock).as_ref() == Some(path)
+    }
+
     /// Whether a directory above is frozen as a whole.
     fn is_inside_frozen(
         &self,

@@ -223,6 +223,10 @@ impl Warden for Keeper<'_> {
         self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
     }
 
+    fn is_mere_lock(&self, path: &AbsPath) -> bool {
+        self.births.is_mere_lock(path)
+    }
+
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {
         if !self.interest.has_patterns() {
             return Vec::new();
