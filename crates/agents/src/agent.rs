@@ -27,6 +27,8 @@ pub struct Agent {
     pub own_files: OwnFiles,
     /// Where its settings are.
     pub settings: SettingsFiles,
+    /// What it needs of the host behind the wall.
+    pub in_run: InRun,
     /// The hook events to install, with their matcher.
     pub hook_events: &'static [(&'static str, Option<&'static str>)],
     /// How its program says what it thinks of its settings, where it does.
@@ -64,6 +66,25 @@ pub struct OwnFiles {
     pub in_temp_dir: &'static [&'static str],
     /// The variable that moves its temporary directory.
     pub temp_dir_variable: &'static str,
+}
+
+/// What an agent needs of the host to run behind the wall. Paths are below home; `{project}` is the
+/// workspace as the agent spells it in names of its own files.
+#[derive(Debug, Clone, Copy)]
+pub struct InRun {
+    /// Directories that it reads, and whose changes stay private to the run.
+    pub private: &'static [&'static str],
+    /// Files and directories in them whose changes are kept on the host.
+    pub kept: &'static [&'static str],
+    /// Directories among those that are made where their parent is there.
+    pub made: &'static [&'static str],
+    /// Files that it would replace in the home directory itself, and where it finds a private copy
+    /// of them instead.
+    pub copied: &'static [(&'static str, &'static str)],
+    /// Variables that pass. A final `*` stands for any ending.
+    pub variables: &'static [&'static str],
+    /// Variables that are set, unless the user has set them; `{home}` is the home directory.
+    pub set: &'static [(&'static str, &'static str)],
 }
 
 /// Where an agent's settings are.

@@ -9,7 +9,8 @@ mod degrade;
 mod hooks;
 
 pub use agent::{
-    Agent, Caps, DecodeError, Form, HookCommand, OwnFiles, Reply, Scope, SelfCheck, SettingsFiles,
+    Agent, Caps, DecodeError, Form, HookCommand, InRun, OwnFiles, Reply, Scope, SelfCheck,
+    SettingsFiles,
 };
 pub use degrade::degrade;
 pub use hooks::{EditError, Installed, groups, install, installed, uninstall};

@@ -24,10 +24,12 @@ pub struct Plan {
     pub pieces: Vec<Piece>,
     /// Symbolic links outside all pieces.
     pub links: Vec<Link>,
+    /// Private copies of the host's files: from where, to where on private ground.
+    pub copies: Vec<(AbsPath, AbsPath)>,
     /// Files of the workspace that may be made although it is read-only.
     pub late: Vec<AbsPath>,
-    /// The whole environment of the command.
-    #[serde(serialize_with = "variables")]
+    /// The whole environment of the command. Only the names are shown: values can be secrets.
+    #[serde(serialize_with = "names")]
     pub environment: Vec<(OsString, OsString)>,
     /// Which network it sees.
     pub network: Net,
@@ -196,12 +198,9 @@ impl Plan {
     }
 }
 
-fn variables<S: Serializer>(
+fn names<S: Serializer>(
     variables: &[(OsString, OsString)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    let text = |(name, value): &(OsString, OsString)| {
-        (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned())
-    };
-    serializer.collect_map(variables.iter().map(text))
+    serializer.collect_seq(variables.iter().map(|(name, _)| name.to_string_lossy()))
 }

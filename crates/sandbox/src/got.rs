@@ -14,8 +14,8 @@ pub enum Enforcement {
     Namespaces,
 }
 
-/// What tells which path was refused to which program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// What tells which path was refused to which program, worst first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Attribution {
     /// Nothing does; only that something failed can be seen.

@@ -28,6 +28,8 @@ pub(crate) struct Mounts<'a> {
     store: OwnedFd,
     root: OwnedFd,
     laid: Vec<Laid<'a>>,
+    /// Contents of files that are copied, and where to.
+    copies: Vec<(&'a AbsPath, Vec<u8>)>,
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
     made: u32,
@@ -70,6 +72,8 @@ impl<'a> Mounts<'a> {
                 Err(error) => missing.push(format!("{}: {error}", piece.path)),
             }
         }
+        let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
+        let copies = plan.copies.iter().filter_map(read).collect();
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
@@ -87,7 +91,8 @@ impl<'a> Mounts<'a> {
         attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
         rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let mut mounts = Self { plan, store, root, laid, closed: Vec::new(), made: 0, missing };
+        let mut mounts =
+            Self { plan, store, root, laid, copies, closed: Vec::new(), made: 0, missing };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
@@ -129,6 +134,11 @@ impl<'a> Mounts<'a> {
                     return Err(Failed::new(Step::Processes, error));
                 }
                 Err(error) => self.missing.push(format!("{}: {error}", piece.path)),
+            }
+        }
+        for (to, bytes) in std::mem::take(&mut self.copies) {
+            if let Err(error) = self.put_copy(to, &bytes) {
+                self.missing.push(format!("{to}: {error}"));
             }
         }
         for link in &plan.links {
@@ -262,6 +272,12 @@ impl<'a> Mounts<'a> {
             }
         }
         Ok(())
+    }
+
+    fn put_copy(&self, to: &AbsPath, bytes: &[u8]) -> io::Result<()> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.root, relative(to), flags, Mode::from(0o600))?;
+        File::from(file).write_all(bytes)
     }
 
     fn put_link(&self, link: &model::Link) -> io::Result<()> {

@@ -67,6 +67,11 @@ pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
                      systempaths=unconfined)"
                 .into(),
         }),
+        Step::Tripwire => lacking.push(Lack {
+            name: "no-fuse",
+            what: format!("no FUSE file system can be mounted ({failed}): every open is watched"),
+            remedy: "use Linux 4.18 or newer, with FUSE and a /dev/fuse that works".into(),
+        }),
         // Whatever the kernel says: it makes no namespaces for us.
         Step::Namespaces => lacking.extend(apparmor().or_else(|| Some(unknown_refusal()))),
         Step::Identity | Step::Private | Step::Store if refused => {
@@ -77,19 +82,33 @@ pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
     lacking
 }
 
-/// Whether a wall without namespaces would not need the step that failed.
-pub(crate) fn is_about_namespaces(failed: &Failed) -> bool {
-    matches!(
-        failed.step,
+/// The next lesser wall that can do without the step that failed, if it is accepted. All these
+/// steps come before the command.
+pub(crate) fn less(
+    got: &Got,
+    minimum: Enforcement,
+    failed: &Failed,
+    lacking: &[Lack],
+) -> Option<Got> {
+    let lacking = lacking.to_vec();
+    match failed.step {
+        Step::Tripwire if got.attribution == Attribution::Tripwire => {
+            Some(Got { attribution: Attribution::Notify, lacking, ..got.clone() })
+        }
         Step::Namespaces
-            | Step::Identity
-            | Step::Private
-            | Step::Store
-            | Step::Tripwire
-            | Step::Root
-            | Step::Processes
-            | Step::Loopback
-    )
+        | Step::Identity
+        | Step::Private
+        | Step::Store
+        | Step::Root
+        | Step::Processes
+        | Step::Loopback
+            if got.enforcement > minimum =>
+        {
+            let attribution = got.attribution.min(Attribution::Notify);
+            Some(Got { enforcement: minimum, attribution, lacking, ..got.clone() })
+        }
+        _ => None,
+    }
 }
 
 /// Another program watches calls, and there can be only one.

@@ -126,25 +126,23 @@ const DYING_TIME: Duration = Duration::from_secs(10);
 
 /// Runs a command behind the wall, until it has ended and nothing of it is left.
 pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
-    let probed = probe::probe(launch.asked, launch.plan);
-    if probed.enforcement < launch.minimum {
-        let (got, minimum) = (probed.enforcement, launch.minimum);
-        return Err(WallError::TooWeak { got, minimum, diagnosis: probed.lacking });
+    let mut got = probe::probe(launch.asked, launch.plan);
+    if got.enforcement < launch.minimum {
+        let minimum = launch.minimum;
+        return Err(WallError::TooWeak { got: got.enforcement, minimum, diagnosis: got.lacking });
     }
-    let less_will_do = probed.enforcement > launch.minimum;
-    let lacking = match attempt(launch, probed, warden) {
-        Err(WallError::Failed { failed, diagnosis })
-            if less_will_do && probe::is_about_namespaces(&failed) =>
-        {
-            diagnosis
+    loop {
+        match attempt(launch, got.clone(), warden) {
+            // Less may be accepted, and every event says that it is less.
+            Err(WallError::Failed { failed, diagnosis }) => {
+                match probe::less(&got, launch.minimum, &failed, &diagnosis) {
+                    Some(less) => got = less,
+                    None => return Err(WallError::Failed { failed, diagnosis }),
+                }
+            }
+            done => return done,
         }
-        done => return done,
-    };
-    // Less is accepted, and every event says that it is less.
-    let enforcement = Enforcement::Landlock;
-    let mut less = probe::probe(Asked { enforcement, ..launch.asked }, launch.plan);
-    less.lacking.splice(0..0, lacking);
-    attempt(launch, less, warden)
+    }
 }
 
 fn attempt(launch: &Launch<'_>, got: Got, warden: &mut dyn Warden) -> Result<Outcome, WallError> {

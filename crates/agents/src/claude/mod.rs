@@ -8,7 +8,7 @@ mod wire;
 
 use model::{Access, Effect, OffSwitch, Presence, SettingsRules, Shape, Tool};
 
-use crate::agent::{Agent, Caps, OwnFiles, SelfCheck, SettingsFiles};
+use crate::agent::{Agent, Caps, InRun, OwnFiles, SelfCheck, SettingsFiles};
 
 pub(crate) const AGENT: Agent = Agent {
     name: "claude",
@@ -68,6 +68,32 @@ pub(crate) const AGENT: Agent = Agent {
         user: "settings.json",
         project: ".claude/settings.json",
         local: ".claude/settings.local.json",
+    },
+    // Found by running 2.1.325 behind the wall. It replaces its state file in the home directory by
+    // renaming another one over it, which only its own directory allows; refreshed credentials must
+    // not be lost, or the user is logged out.
+    in_run: InRun {
+        private: &[".claude"],
+        kept: &[".claude/.credentials.json", ".claude/projects/{project}"],
+        made: &[".claude/projects/{project}"],
+        copied: &[(".claude.json", ".claude/.claude.json")],
+        variables: &[
+            "ANTHROPIC_*",
+            "API_TIMEOUT_MS",
+            "BASH_DEFAULT_TIMEOUT_MS",
+            "BASH_MAX_TIMEOUT_MS",
+            "CLAUDE_CODE_*",
+            "DISABLE_*",
+            "IS_SANDBOX",
+            "MAX_THINKING_TOKENS",
+            "MCP_TIMEOUT",
+        ],
+        set: &[
+            ("CLAUDE_CONFIG_DIR", "{home}/.claude"),
+            // What it sends besides the conversation goes to hosts that are not granted.
+            ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+            ("DISABLE_AUTOUPDATER", "1"),
+        ],
     },
     // What a session is told at its start does not reach its subagents, so both are told.
     hook_events: &[

@@ -31,8 +31,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     check_workspace(&setup, named && args.yes)?;
     check_trust(&setup)?;
     grant_by_flags(&mut setup, &args)?;
+    grant_programs(&mut setup, &args);
     let cwd = working_directory(&setup)?;
-    let Survey { site, dangling } = survey(&setup.loaded.policy, &setup.ground);
+    let Survey { site, dangling } =
+        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent));
     let network = network(&setup, known);
     let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
     if args.plan {
@@ -319,6 +321,26 @@ fn grant_by_flags(setup: &mut Setup, args: &RunArgs) -> Result<(), Failure> {
         setup.loaded.policy.network.allowed_domains.push(rule);
     }
     Ok(())
+}
+
+/// The command itself, and this program: what the user typed can be read, and hooks inside call us.
+fn grant_programs(setup: &mut Setup, args: &RunArgs) {
+    let typed = args.command.first().map(PathBuf::from).unwrap_or_default();
+    let command = if typed.components().count() > 1 {
+        Some(setup.places.cwd.join(&typed))
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|dir| dir.join(&typed)).find(|path| path.is_file())
+    };
+    for path in command.into_iter().chain(std::env::current_exe().ok()) {
+        let resolved = setup.resolver.borrow_mut().resolve(&path);
+        let Ok(path) = resolved else { continue };
+        if path.as_path().is_file() {
+            let value = PathRule::literal(&path);
+            let origin = Origin::Flag("the command itself".into());
+            setup.loaded.policy.filesystem.allow_read.push(Sourced { value, origin });
+        }
+    }
 }
 
 /// The directory the command starts in: where we are, if that is in the workspace.

@@ -5,10 +5,12 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use agents::Agent;
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, FileText, Level};
 use policy::wall::{
-    self, Entry, GIT_NAMES, Grant, Identity, Interest, Mark, Marked, Site, User, Worktree,
+    self, AgentSite, Entry, GIT_NAMES, Grant, Identity, Interest, Mark, Marked, Site, User,
+    Worktree,
 };
 use policy::{Ground, Policy};
 
@@ -20,7 +22,7 @@ pub(crate) struct Survey {
 }
 
 /// Looks at everything that a plan depends on.
-pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
+pub(crate) fn survey(policy: &Policy, ground: &Ground, agent: Option<&Agent>) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut resolver = Resolver::default();
     let mut entries = BTreeMap::new();
@@ -53,6 +55,7 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground) -> Survey {
         identity,
         user: user(&environment),
         terminal: None,
+        agent: agent.map(|agent| agent_site(agent, ground)).unwrap_or_default(),
         environment,
     };
     Survey { site, dangling }
@@ -66,6 +69,40 @@ fn spelt_out(candidate: PathBuf) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let begins = |name: &OsString| name.as_bytes().starts_with(start.as_bytes());
     entries.map(|entry| entry.file_name()).filter(begins).map(|name| dir.join(name)).collect()
+}
+
+/// What the agent that runs needs of the host.
+fn agent_site(agent: &Agent, ground: &Ground) -> AgentSite {
+    let needs = &agent.in_run;
+    let spelt = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+    let project: String = ground.workspace.to_string().chars().map(spelt).collect();
+    let at = |text: &str| {
+        AbsPath::lexical(&ground.home.as_path().join(text.replace("{project}", &project))).ok()
+    };
+    for made in needs.made.iter().filter_map(|text| at(text)) {
+        if made.parent().as_path().is_dir() {
+            // The agent would make it by itself; without it nothing it keeps there is kept.
+            let _ = std::fs::create_dir(made.as_path());
+        }
+    }
+    let there = |path: &AbsPath| path.as_path().symlink_metadata().ok();
+    let private = needs.private.iter().filter_map(|text| at(text));
+    let kept = needs.kept.iter().filter_map(|text| at(text));
+    let copied = needs.copied.iter().filter_map(|(from, to)| Some((at(from)?, at(to)?)));
+    AgentSite {
+        private: private.map(|path| (path.clone(), there(&path).is_some())).collect(),
+        kept: kept.filter_map(|path| there(&path).map(|found| (path, found.is_dir()))).collect(),
+        // A private copy must not hide one that is there.
+        copied: copied.filter(|(from, to)| there(from).is_some() && there(to).is_none()).collect(),
+        pass: needs.variables.iter().map(|name| (*name).to_owned()).collect(),
+        set: needs
+            .set
+            .iter()
+            .map(|(name, value)| {
+                ((*name).to_owned(), value.replace("{home}", &ground.home.to_string()))
+            })
+            .collect(),
+    }
 }
 
 /// Protected names that stand on a run's writable ground now.

@@ -8,8 +8,13 @@
     reason = "in a test, a failed step should stop the test"
 )]
 
+mod claude;
 mod cycle;
 mod death;
+mod degrade;
 mod escapes;
+mod git;
 mod traces;
+mod tty;
+mod work;
 mod yard;

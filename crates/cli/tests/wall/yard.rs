@@ -123,12 +123,22 @@ impl Yard {
 
     /// A shell script behind the wall.
     pub(crate) fn run(&self, options: &[&str], script: &str) -> Ran {
+        self.run_with(&[], options, script)
+    }
+
+    /// The same, started with these variables besides.
+    pub(crate) fn run_with(
+        &self,
+        variables: &[(&str, &str)],
+        options: &[&str],
+        script: &str,
+    ) -> Ran {
         let events = self.path("events.jsonl");
         let _ = std::fs::remove_file(&events);
-        let mut args = vec!["run", "--events", events.to_str().unwrap()];
-        args.extend(options);
-        args.extend(["--", "/bin/bash", "-c", script]);
-        Ran::new(&self.ringwall(&args), &events)
+        let mut command = self.command(self.binary());
+        command.args(["run", "--events", events.to_str().unwrap()]);
+        command.args(options).args(["--", "/bin/bash", "-c", script]);
+        Ran::new(&command.envs(variables.iter().copied()).output().unwrap(), &events)
     }
 
     /// The same script with no wall around it, as the same user in the same place.
@@ -164,7 +174,7 @@ impl std::fmt::Debug for Ran {
 }
 
 impl Ran {
-    fn new(output: &Output, events: &Path) -> Self {
+    pub(crate) fn new(output: &Output, events: &Path) -> Self {
         let events = std::fs::read_to_string(events).unwrap_or_default();
         Self {
             code: output.status.code(),

@@ -17,6 +17,7 @@ pub(super) fn build(
     let passes = |name: &OsStr| {
         let name = name.to_string_lossy();
         let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
+        let by_user = by_user.chain(site.agent.pass.iter().map(String::as_str));
         let by_table = toolchain::VARIABLES.iter().copied();
         let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, ..)| *name);
         by_table.chain(homes).chain(by_user).any(|rule| match rule.strip_suffix('*') {
@@ -26,6 +27,11 @@ pub(super) fn build(
     };
     let mut variables: Vec<_> =
         site.environment.iter().filter(|(name, _)| passes(name)).cloned().collect();
+    for (name, value) in &site.agent.set {
+        if !variables.iter().any(|(known, _)| known == name.as_str()) {
+            variables.push((name.into(), value.into()));
+        }
+    }
     let mut set = |name: &str, value: OsString| {
         variables.retain(|(known, _)| known != name);
         variables.push((name.into(), value));

@@ -41,6 +41,8 @@ pub struct Site {
     pub identity: Option<Identity>,
     /// Who runs.
     pub user: User,
+    /// What the agent that runs needs of the host.
+    pub agent: AgentSite,
     /// The terminal on standard input, where it is one.
     pub terminal: Option<PathBuf>,
 }
@@ -78,6 +80,21 @@ pub struct Grant {
     pub entry: Option<Entry>,
     /// The rule's text and place.
     pub why: String,
+}
+
+/// What the agent that runs needs of the host.
+#[derive(Debug, Clone, Default)]
+pub struct AgentSite {
+    /// Directories whose changes stay private, with whether they are there.
+    pub private: Vec<(AbsPath, bool)>,
+    /// Files of which there is a private copy: from where, to where.
+    pub copied: Vec<(AbsPath, AbsPath)>,
+    /// What is kept on the host, with whether it is a directory.
+    pub kept: Vec<(AbsPath, bool)>,
+    /// Variables that pass.
+    pub pass: Vec<String>,
+    /// Variables that are set, unless the user has set them.
+    pub set: Vec<(String, String)>,
 }
 
 /// How commits are signed.
@@ -137,6 +154,7 @@ pub fn compile(
     } else {
         layout.put(&ground.home, Kind::Write, true, "the level is full");
     }
+    agent(&mut layout, site);
     files::put(&mut layout, ground, site, level);
     for place in [&ground.workspace, &ground.home] {
         outside(&mut layout, place);
@@ -159,6 +177,7 @@ pub fn compile(
         base: if level == Level::Full { Base::Host } else { Base::Nothing },
         pieces: layout.pieces.into_values().collect(),
         links: layout.links,
+        copies: site.agent.copied.clone(),
         late,
         environment: environment::build(policy, ground, site, net),
         network: net,
@@ -191,6 +210,13 @@ impl Layout {
     /// The piece that a path lies in.
     fn around(&self, path: &AbsPath) -> Option<&Piece> {
         self.pieces.values().rev().find(|piece| path.is_within(&piece.path))
+    }
+
+    /// Whether the host's file at a path can be read as things stand.
+    fn readable(&self, path: &AbsPath) -> bool {
+        self.around(path).is_some_and(|piece| {
+            matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned)
+        })
     }
 
     /// Whether a path can be written as things stand.
@@ -296,6 +322,17 @@ fn outside(layout: &mut Layout, place: &AbsPath) {
     layout.put(&top, Kind::Outside, true, "not private, not granted");
 }
 
+/// The agent's own places: the host's to read, private to write, but for what must be kept.
+fn agent(layout: &mut Layout, site: &Site) {
+    for (path, there) in &site.agent.private {
+        let kind = if *there { Kind::Overlay } else { Kind::Scratch };
+        layout.put(path, kind, true, "the agent's own, private when written");
+    }
+    for (path, directory) in &site.agent.kept {
+        layout.put(path, Kind::Write, *directory, "the agent's own");
+    }
+}
+
 fn workspace(layout: &mut Layout, ground: &Ground, level: Level) {
     let kind = if level >= Level::Readwrite { Kind::Write } else { Kind::Read };
     layout.put(&ground.workspace, kind, true, "the workspace");
@@ -314,8 +351,9 @@ fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) 
         None => return grant.write.then(|| grant.path.clone()),
         Some(Entry::Link(_)) => {}
         Some(entry) => {
-            // Reading must not take away what another rule lets be written.
-            if grant.write || !layout.writable(&grant.path) {
+            // What can be read already needs no piece of its own, and reading must not take away
+            // what another rule lets be written.
+            if grant.write || !layout.readable(&grant.path) {
                 layout.put(&grant.path, kind, *entry == Entry::Directory, &grant.why);
             }
         }

@@ -1,0 +1,382 @@
+//! Git as people use it: in a checkout of its own, and in a linked worktree of somebody else's.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use crate::yard::{Ran, Yard, everybody};
+
+/// Both ways to tell what was tried.
+const ATTRIBUTIONS: [&str; 2] = ["tripwire", "notify"];
+
+/// A checkout with one commit.
+const CHECKOUT: &str = "git init -q -b main . && git add -A && git commit -qm first";
+
+/// A repository beside the project, with branches and tags loose and packed; the project becomes a
+/// linked worktree of it.
+const WORKTREE: &str = "cd .. && rm -rf project && mkdir repo && cd repo && git init -q -b main . \
+    && echo hello > hello.txt && git add -A && git commit -qm first \
+    && git branch other && git branch agent/zero && git tag v1 && git pack-refs --all \
+    && git branch loose && git tag v2 && git stash list && mkdir -p .git/hooks \
+    && git worktree add -q ../project ";
+
+fn prepare(yard: &Yard, script: &str) {
+    let made = yard.bare(script);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+fn deny(yard: &Yard) {
+    yard.write("home/.config/ringwall/ringwall.toml", "[violation]\naction = \"deny\"\n");
+}
+
+fn assert_clean(ran: &Ran) {
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(ran.violations().is_empty() && ran.events("tampering").is_empty(), "{ran:?}");
+}
+
+/// Every file below a directory, with its content, but for what lies below some others.
+fn files(root: &Path, but: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    let mut dirs = vec![root.to_path_buf()];
+    while let Some(dir) = dirs.pop() {
+        for entry in dir.read_dir().unwrap().flatten() {
+            let path = entry.path();
+            let below = path.strip_prefix(root).unwrap();
+            if but.iter().any(|but| below.starts_with(but)) {
+                continue;
+            }
+            let kind = entry.file_type().unwrap();
+            if kind.is_dir() {
+                dirs.push(path.clone());
+            }
+            let content = if kind.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+            found.insert(path, content);
+        }
+    }
+    found
+}
+
+/// What a commit in the worktree changes in the repository.
+const OWN: &[&str] = &[
+    ".git/objects",
+    ".git/worktrees/project",
+    ".git/refs/heads/agent/one",
+    ".git/logs/refs/heads/agent/one",
+];
+
+#[test]
+fn a_day_in_a_checkout() {
+    for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
+    {
+        let yard = Yard::new(who);
+        prepare(&yard, CHECKOUT);
+        let ran = yard.run(
+            &["--attribution", attribution],
+            "set -ex
+            git status --short
+            echo a > a && git add a && git commit -qm second
+            git switch -qc topic/one
+            echo b > b && git add b && git commit -qm third
+            echo b >> b && git stash -q && git stash pop -q && git commit -qam fourth
+            git switch -q main && echo m > m && git add m && git commit -qm fifth
+            git switch -q topic/one && git rebase -q main
+            git switch -q main && git merge -q --no-ff -m merged topic/one
+            git tag v1 && git tag -a v2 -m 'with a text'
+            git log --oneline && git diff HEAD~1 --stat && git show --stat HEAD
+            git blame a && git grep hello && git describe
+            git revert --no-edit -m 1 HEAD && git reset -q --hard HEAD~1
+            git cherry-pick --allow-empty v1~1 2>/dev/null || git cherry-pick --abort
+            git reflog && git fsck && git bisect start && git bisect reset
+            git rm -q a && git mv b c && git commit -qm moved && git commit -q --amend -m renamed
+            git notes add -m note && git archive HEAD | tar t > /dev/null
+            git format-patch -1 -o patches && git clean -fdq
+            git pack-refs --all && git repack -adq && git prune && git gc -q
+            git branch gone && git branch -d gone
+            git branch old && git branch -m old new && git branch -D new
+            git var GIT_AUTHOR_IDENT",
+        );
+        assert_clean(&ran);
+        assert!(ran.stdout.contains("A User <user@example.org>"), "{ran:?}");
+        let log = yard.bare("git log --format=%s:%ae && git branch --list && git status --short");
+        let log = String::from_utf8_lossy(&log.stdout).into_owned();
+        assert!(log.starts_with("renamed:user@example.org\n"), "{log}");
+        assert!(log.contains("merged:") && log.contains("topic/one"), "{log}");
+        assert!(!log.contains("gone") && !log.contains("new"), "{log}");
+        assert!(!yard.path("project/.git/config.lock").exists());
+    }
+}
+
+#[test]
+fn repositories_that_a_run_makes_are_its_own() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, CHECKOUT);
+        let ran = yard.run(
+            &[],
+            "set -ex
+            mkdir nested && cd nested && git init -q && git config user.name Other
+            echo z > z && git add z && git commit -qm nested && git log --format=%an && cd ..
+            git clone -q . copy && cd copy && echo x > x && git add x && git commit -qm copied
+            git push -q origin HEAD:refs/heads/pushed && cd ..
+            git clone -q . /tmp/copy && git -C /tmp/copy log --oneline
+            git clone -q --bare . bare.git && git -C bare.git log --oneline
+            git -C copy fetch -q ../bare.git && git -C copy push -q ../bare.git HEAD:refs/heads/new
+            rm -rf nested && mkdir nested && git -C nested init -q && mv nested moved
+            rm -rf moved copy bare.git",
+        );
+        assert_clean(&ran);
+        assert!(ran.stdout.contains("Other"), "{ran:?}");
+        let pushed = yard.bare("git log -1 --format=%s pushed");
+        assert_eq!(String::from_utf8_lossy(&pushed.stdout), "copied\n");
+    }
+}
+
+#[test]
+fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, CHECKOUT);
+        prepare(&yard, "git init -q --bare ../bare && mv ../bare ./vendor.git && git branch other");
+        let before = files(&yard.path("project"), &[]);
+        for script in [
+            "git config core.pager 'echo PLANTED'",
+            "git remote add origin https://example.org/x",
+            "git branch --set-upstream-to=other main",
+            "printf '[core]\\n\\tpager = echo PLANTED\\n' >> .git/config",
+            "echo 'echo PLANTED' > .git/hooks/pre-commit",
+            "rm -f .git/hooks/pre-commit.sample",
+            "mv .git/hooks .git/other",
+            "rm -rf .git/config",
+            "mv .git moved",
+            "echo x > .git/info/attributes",
+            "mkdir .git/modules",
+            "git worktree add -q --detach wt",
+            "git -C vendor.git config core.pager 'echo PLANTED'",
+            "touch vendor.git/hooks/post-update",
+            "ln -s /tmp .git/config.worktree",
+        ] {
+            let ran = yard.run(&[], script);
+            assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
+            assert!(ran.stderr.contains("protected"), "{script}: {ran:?}");
+            assert_eq!(files(&yard.path("project"), &[]), before, "{script}");
+        }
+    }
+}
+
+#[test]
+fn a_worktree_commits_to_its_own_branch() {
+    for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
+    {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        // What the other side goes on with meanwhile.
+        prepare(&yard, "cd ../repo && echo more > more && git add more && git commit -qm more");
+        let before = files(&yard.path("repo"), OWN);
+        let ran = yard.run(
+            &["--attribution", attribution],
+            "set -ex
+            git status --short --branch
+            echo a > a && git add a && git commit -qm second
+            echo b > b && git add b && git commit -qm third
+            git rebase -q main && git rebase -q --force-rebase HEAD~2
+            git reset -q --soft HEAD~1 && git commit -qm again && git commit -q --amend -m amended
+            git diff main --stat && git log --oneline && git branch -a && git fsck
+            git merge -q --no-ff -m merged main || git merge --abort
+            git revert --no-edit HEAD && git clean -fdq && git reflog && git show-ref
+            git clone -q . /tmp/copy && git -C /tmp/copy log --oneline",
+        );
+        assert_clean(&ran);
+        let stopped = ran.events("stopped");
+        assert_eq!(stopped[0]["other_references_unchanged"], true, "{ran:?}");
+        let log = yard.bare("cd ../repo && git log --format=%s:%ae agent/one && git fsck");
+        assert!(log.status.success(), "{log:?}");
+        let log = String::from_utf8_lossy(&log.stdout).into_owned();
+        assert!(log.contains("amended:user@example.org\nsecond:"), "{log}");
+        assert!(log.contains("more:"), "rebased: {log}");
+        assert_eq!(files(&yard.path("repo"), OWN), before);
+    }
+}
+
+#[test]
+fn a_worktree_changes_nothing_else_in_its_repository() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        deny(&yard);
+        let before = files(&yard.path("repo"), OWN);
+        let own = files(&yard.path("repo/.git/worktrees/project"), &[]);
+        prepare(&yard, "echo own > own && git add own && git commit -qm own");
+        let main = yard.bare("git rev-parse main");
+        let main = String::from_utf8_lossy(&main.stdout).trim().to_owned();
+        let repo = yard.path("repo").display().to_string();
+        for script in [
+            "git branch new",
+            "git branch -f other HEAD~0",
+            "git branch -f agent/zero HEAD",
+            "git branch -D loose",
+            "git branch -D agent/zero",
+            "git branch -m agent/zero agent/two",
+            "git update-ref refs/heads/main HEAD",
+            "git update-ref refs/heads/agent/two HEAD",
+            "git update-ref -d refs/heads/other",
+            "git update-ref -d refs/tags/v1",
+            "git tag new",
+            "git tag -d v1",
+            "git tag -d v2",
+            "git tag -f v2 HEAD",
+            "git push -q . HEAD:refs/heads/other",
+            "git fetch -q . HEAD:refs/heads/new",
+            "git stash -q",
+            "git notes add -m x",
+            "git pack-refs --all",
+            "git gc -q",
+            "git config core.pager 'echo PLANTED'",
+            "git config --worktree core.pager 'echo PLANTED'",
+            "git worktree add -q --detach /tmp/wt",
+            "git worktree prune; git worktree move . ../other",
+            "git reflog expire --expire=now --all",
+            "git -C REPO commit -q --allow-empty -m planted",
+            "git -C REPO reset -q --hard HEAD~0; rm -f REPO/hello.txt",
+            "echo PLANTED > REPO/hello.txt",
+            "echo PLANTED > REPO/new.txt",
+            "echo PLANTED > REPO/.git/index",
+            "echo PLANTED > REPO/.git/HEAD",
+            "echo PLANTED >> REPO/.git/config",
+            "echo PLANTED > REPO/.git/hooks/post-commit; chmod +x REPO/.git/hooks/post-commit",
+            "echo PLANTED >> REPO/.git/packed-refs",
+            "rm -f REPO/.git/packed-refs",
+            "echo MAIN > REPO/.git/refs/heads/agent/planted",
+            "echo MAIN > REPO/.git/refs/heads/loose",
+            "echo MAIN > REPO/.git/packed-refs.new && mv REPO/.git/packed-refs.new REPO/.git/packed-refs",
+            "echo MAIN > /tmp/x; mv -f /tmp/x REPO/.git/refs/heads/main",
+            "ln -s ../../../hooks REPO/.git/refs/heads/agent/hooks",
+            "mv REPO/.git/refs/heads/agent REPO/.git/refs/heads/agents",
+            "rm -rf REPO/.git/logs REPO/.git/refs REPO/.git/objects/pack REPO/.git/hooks",
+            "echo ../.. > REPO/.git/worktrees/project/commondir",
+            "echo /tmp > REPO/.git/worktrees/project/gitdir",
+            "printf '[core]\\n\\tpager = x\\n' > REPO/.git/worktrees/project/config.worktree",
+            "mkdir -p REPO/.git/worktrees/project/modules/x",
+            "mkdir REPO/.git/worktrees/planted",
+            "mv REPO/.git/worktrees/project REPO/.git/worktrees/other",
+            "echo 'gitdir: /tmp' > .git",
+            "rm -f .git; mkdir .git",
+        ] {
+            let script = script.replace("REPO", &repo).replace("MAIN", &main);
+            let ran = yard.run(&[], &format!("echo x > x; git add x; {script}"));
+            assert!(!ran.violations().is_empty(), "{script}: {ran:?}");
+            let stopped = ran.events("stopped");
+            assert_eq!(stopped[0]["other_references_unchanged"], true, "{script}: {ran:?}");
+            assert_eq!(files(&yard.path("repo"), OWN), before, "{script}: {ran:?}");
+        }
+        let kept = |files: &BTreeMap<PathBuf, Vec<u8>>| {
+            let kept = |(path, _): &(&PathBuf, &Vec<u8>)| {
+                ["commondir", "gitdir", "HEAD"].iter().any(|name| path.ends_with(name))
+            };
+            files.iter().filter(kept).map(|(p, c)| (p.clone(), c.clone())).collect::<Vec<_>>()
+        };
+        assert_eq!(kept(&files(&yard.path("repo/.git/worktrees/project"), &[])), kept(&own));
+    }
+}
+
+#[test]
+fn a_worktree_works_whatever_its_branch_is_called_and_wherever_it_is_kept() {
+    for who in everybody() {
+        for (branch, packed) in
+            [("one", false), ("one", true), ("a/b/c", true), ("agent/one", true)]
+        {
+            let yard = Yard::new(who);
+            prepare(&yard, &format!("{WORKTREE} -b {branch}"));
+            if packed {
+                prepare(&yard, "cd ../repo && git gc -q && git pack-refs --all");
+            }
+            let tell = format!("cd ../repo && git show-ref | grep -v 'refs/heads/{branch}$'");
+            let before = yard.bare(&tell).stdout;
+            let ran = yard.run(&[], "set -e; echo a > a; git add a; git commit -qm second");
+            assert_clean(&ran);
+            let log = yard.bare(&format!("cd ../repo && git log --format=%s {branch}"));
+            assert_eq!(String::from_utf8_lossy(&log.stdout), "second\nfirst\n", "{branch}");
+            assert_eq!(yard.bare(&tell).stdout, before, "{branch}");
+        }
+    }
+}
+
+#[test]
+fn a_worktree_on_no_branch_keeps_its_commits_to_itself() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} --detach"));
+        let before = files(&yard.path("repo"), OWN);
+        let ran = yard.run(&[], "set -e; echo a > a; git add a; git commit -qm second");
+        assert_clean(&ran);
+        assert_eq!(ran.events("stopped")[0]["other_references_unchanged"], true, "{ran:?}");
+        let log = yard.bare("git log --format=%s && git -C ../repo fsck");
+        assert!(String::from_utf8_lossy(&log.stdout).starts_with("second\nfirst\n"), "{log:?}");
+        assert_eq!(files(&yard.path("repo"), OWN), before);
+        let ran = yard.run(&[], "git switch -c new");
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_worktree_cannot_make_another_branch_its_own() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        deny(&yard);
+        let before = files(&yard.path("repo"), OWN);
+        let head = yard.path("repo/.git/worktrees/project/HEAD");
+        let repo = yard.path("repo").display().to_string();
+        for script in [
+            "git switch -q other".to_owned(),
+            format!("echo 'ref: refs/heads/other' > {repo}/.git/worktrees/project/HEAD"),
+            format!("echo 'ref: refs/heads/../../hooks/x' > {repo}/.git/worktrees/project/HEAD"),
+        ] {
+            let ran = yard.run(&[], &script);
+            assert_eq!(ran.events("tampering").len(), 1, "{script}: {ran:?}");
+            let now = std::fs::read_to_string(&head).unwrap();
+            assert_eq!(now, "ref: refs/heads/agent/one\n", "{script}");
+        }
+        // Also where nothing could put it right, after a crash.
+        std::fs::write(&head, "ref: refs/heads/../../hooks/x\n").unwrap();
+        let ran = yard.run(&[], &format!("echo PLANTED > {repo}/.git/hooks/post-commit"));
+        assert!(!ran.violations().is_empty(), "{ran:?}");
+        assert_eq!(files(&yard.path("repo"), OWN), before);
+    }
+}
+
+#[test]
+fn a_git_file_that_lies_opens_nothing() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        let repo = yard.path("repo").display().to_string();
+        let outside = yard.path("outside").display().to_string();
+        // The repository itself; another's worktree; a directory that only claims to be one.
+        prepare(&yard, "cd ../repo && git worktree add -q -b agent/two ../second");
+        for name in ["HEAD", "commondir", "gitdir"] {
+            yard.write(&format!("outside/x/worktrees/w/{name}"), "../..\n");
+        }
+        yard.write("outside/x/worktrees/w/gitdir", "/nowhere/.git\n");
+        let before = files(&yard.path("repo"), &[]);
+        for target in [
+            format!("{repo}/.git"),
+            format!("{repo}/.git/worktrees/second"),
+            format!("{outside}/x/worktrees/w"),
+            outside.clone(),
+        ] {
+            yard.write("project/.git", &format!("gitdir: {target}\n"));
+            let ran = yard.run(&[], "git status; git log; git commit -q --allow-empty -m planted");
+            // A directory without a repository in it is not even opened by git.
+            assert!(matches!(ran.code, Some(77 | 128)), "{target}: {ran:?}");
+            for script in [
+                format!("cat {target}/config {target}/HEAD"),
+                format!("echo PLANTED > {target}/planted"),
+            ] {
+                let ran = yard.run(&[], &script);
+                assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
+                assert!(!ran.stdout.contains("ref:"), "{script}: {ran:?}");
+            }
+            assert_eq!(files(&yard.path("repo"), &[]), before, "{target}");
+            assert!(!yard.path("outside/planted").exists());
+        }
+    }
+}
