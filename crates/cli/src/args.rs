@@ -126,6 +126,7 @@ pub(crate) struct HookArgs {
 }
 
 #[derive(Debug, ClapArgs)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
     /// The agent that is run [default: known by the program's name]
     #[arg(long, value_parser = agent_names())]

@@ -132,6 +132,22 @@ impl Group {
         })
     }
 
+    /// The limits that the kernel had to hold.
+    pub(crate) fn reached(&self) -> Vec<&'static str> {
+        let counted = |file: &str, what: &str| {
+            self.dirs.iter().any(|dir| {
+                let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
+                let mut counts = text.lines().filter_map(|line| line.split_once(' '));
+                counts.any(|(name, count)| name == what && count.trim() != "0")
+            })
+        };
+        let memory =
+            counted("memory.events", "oom_kill") || counted("memory.oom_control", "oom_kill");
+        let processes = counted("pids.events", "max");
+        let reached = [("memory", memory), ("processes", processes)];
+        reached.into_iter().filter(|(_, reached)| *reached).map(|(name, _)| name).collect()
+    }
+
     /// The process of ours that watches over the group.
     pub(crate) fn janitor(&self) -> Option<i32> {
         self.janitor.as_ref().map(|janitor| janitor.pid)

@@ -233,9 +233,10 @@ impl Inside<'_> {
             return false;
         }
         let stopped = sys::is_stopped(status);
-        let message = match stopped {
-            true => Message::Stopped(sys::stop_signal(status)),
-            false => Message::Exited(status),
+        let message = if stopped {
+            Message::Stopped(sys::stop_signal(status))
+        } else {
+            Message::Exited(status)
         };
         let _ = tell(&self.socket, &message, &[]);
         !stopped

@@ -174,8 +174,8 @@ impl<'a> Mounts<'a> {
             );
             if let Ok(dir) = opened {
                 // Asking for the first name brings all that fit; more are not worth a trip.
-                let mut buffer = [const { std::mem::MaybeUninit::<u8>::uninit() }; 32 * 1024];
-                let _ = rustix::fs::RawDir::new(dir, &mut buffer).next();
+                let mut buffer = Vec::with_capacity(32 * 1024);
+                let _ = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut()).next();
             }
         }
     }

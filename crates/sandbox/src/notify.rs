@@ -81,6 +81,9 @@ impl Watcher<'_> {
         if call.operation == Operation::Read && !self.reads {
             return go_on;
         }
+        if self.links_across(&call, pid) {
+            return go_on;
+        }
         let lock = self.lock(&call, pid);
         for argument in call.paths() {
             let Some(named) = named(pid, argument) else { continue };
@@ -105,6 +108,19 @@ impl Watcher<'_> {
             }
         }
         go_on
+    }
+
+    /// Whether a link would lead from one mount to another, which no kernel makes: `git clone` tries
+    /// before it copies.
+    fn links_across(&mut self, call: &Call, pid: u32) -> bool {
+        let second = call.second.filter(|_| self.own_root && call.operation == Operation::Link);
+        let Some(second) = second else { return false };
+        let mut mount = |argument: PathArgument| {
+            let path = self.leads(&named(pid, argument)?, argument.follow)?;
+            let open = self.plan.allows(&path, true);
+            self.plan.piece(&path).filter(|_| open).map(|piece| piece.path.clone())
+        };
+        matches!((mount(call.path), mount(second)), (Some(from), Some(to)) if from != to)
     }
 
     /// The lock file that a rename would put in the place of a file that cannot be written.

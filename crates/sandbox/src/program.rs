@@ -1,7 +1,7 @@
 //! [`Program`]: who it was.
 
 use std::net::{IpAddr, SocketAddr};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
@@ -32,7 +32,6 @@ impl Program {
     /// The same in the view that this process has.
     pub(crate) fn look_up_here(pid: u32) -> Self {
         let view = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        use std::os::fd::AsFd;
         let mut program = view.map(|view| Self::look_up(view.as_fd(), pid)).unwrap_or_default();
         program.pid = pid;
         program

@@ -80,6 +80,8 @@ pub struct Outcome {
     pub usage: Usage,
     /// Which limits a control group held, and which each process by itself.
     pub limited_by: &'static str,
+    /// The limits that a control group had to hold, by name.
+    pub reached: Vec<&'static str>,
 }
 
 /// Why there was no run.
@@ -119,7 +121,7 @@ impl WallError {
 }
 
 /// How long the set-up may take before it counts as stuck.
-const SETUP_TIME: Duration = Duration::from_secs(60);
+const SETUP_TIME: Duration = Duration::from_mins(1);
 
 /// How long a killed process may take until its death is sealed.
 const DYING_TIME: Duration = Duration::from_secs(10);
@@ -277,11 +279,12 @@ impl<'a> Supervisor<'a> {
         let usage = self.bury();
         self.foreground.take_back();
         let limited_by = self.group.as_ref().map_or("process", Group::describe);
+        let reached = self.group.as_ref().map(Group::reached).unwrap_or_default();
         drop(self.group.take());
         match next {
-            Next::End(end) => Ok(Outcome { end, usage, limited_by }),
+            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached }),
             Next::Fail(error) => Err(error),
-            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by }),
+            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached }),
         }
     }
 

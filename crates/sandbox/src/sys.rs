@@ -1,5 +1,12 @@
 //! System calls that no crate wraps. The only unsafe code outside tests, one function per call.
 
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::unnecessary_cast,
+    reason = "numbers of the kernel are small, and their types differ between C libraries"
+)]
+
 use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -272,7 +279,9 @@ pub(crate) fn loopback_address(
             sin_zero: [0; 8],
         };
         // SAFETY: both are plain data of the same size, of which the request holds one as the other.
-        request.ifr_ifru.ifru_addr = unsafe { std::mem::transmute(socket_address) };
+        request.ifr_ifru.ifru_addr = unsafe {
+            std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(socket_address)
+        };
         // SAFETY: the request lives through the call and is of the kind that the number asks for.
         let done = unsafe { libc::ioctl(socket.as_raw_fd(), number, &raw const request) };
         check(c_long::from(done))?;

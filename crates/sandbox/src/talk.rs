@@ -48,8 +48,11 @@ pub(crate) fn tell(
     sys::send(socket, &bytes, descriptors)
 }
 
+/// A message, its descriptors, and the number of its sender.
+pub(crate) type Heard = (Message, Vec<OwnedFd>, Option<i32>);
+
 /// The next message. `None`: the other side is gone.
-pub(crate) fn hear(socket: impl AsFd) -> io::Result<Option<(Message, Vec<OwnedFd>, Option<i32>)>> {
+pub(crate) fn hear(socket: impl AsFd) -> io::Result<Option<Heard>> {
     let (bytes, descriptors, sender) = sys::receive(socket)?;
     if bytes.is_empty() {
         return Ok(None);

@@ -19,6 +19,7 @@ use crate::terminal::{self, plain};
 use crate::wall::events::{Event, Events};
 use crate::wall::keeper::Keeper;
 use crate::wall::survey::{Survey, survey};
+use crate::wall::sweep::Tampering;
 use crate::wall::{self, sweep};
 
 pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
@@ -81,6 +82,10 @@ impl Run<'_> {
         let outcome = match sandbox::run(&launch, &mut keeper) {
             Ok(outcome) => outcome,
             Err(error) => {
+                // Whatever broke while the command ran: what it did is still looked at.
+                if keeper.got.is_some() {
+                    self.sweep(&mut keeper, site);
+                }
                 let failure = wall::not_built(&error);
                 let lacking = error.diagnosis();
                 let (run, error) = (&keeper.run.clone(), failure.message().to_owned());
@@ -89,32 +94,8 @@ impl Run<'_> {
             }
         };
         drop(canary);
-        if let sandbox::End::Limit(limit) = outcome.end {
-            let run = &keeper.run.clone();
-            keeper.events.tell(&Event::Limit { run, limit });
-        }
-        let found = sweep::sweep(
-            self.setup,
-            &site.grants,
-            site.worktree.as_ref(),
-            &keeper.births,
-            self.started,
-        );
-        for tampering in &found {
-            let to = tampering.moved_to.as_ref();
-            let moved = to.map_or(String::new(), |to| format!(", moved to {}", to.display()));
-            let path = tampering.path.display();
-            terminal::error_line(&format!(
-                "ringwall: tampering: {}: {path}{moved}",
-                tampering.what
-            ));
-            keeper.events.tell(&Event::Tampering {
-                run: &keeper.run,
-                path: path.to_string(),
-                moved_to: to.map(|to| to.display().to_string()),
-                what: tampering.what.clone(),
-            });
-        }
+        tell_limits(&mut keeper, &outcome);
+        let found = self.sweep(&mut keeper, site);
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
         self.tell_refusals(&keeper);
         if let Some(worktree) = &site.worktree
@@ -150,6 +131,33 @@ impl Run<'_> {
             terminal::error_line(&learned(&keeper));
         }
         Ok(ExitCode::from(exit))
+    }
+
+    /// Looks for what appeared under protected names, and tells it.
+    fn sweep(&self, keeper: &mut Keeper<'_>, site: &policy::wall::Site) -> Vec<Tampering> {
+        let found = sweep::sweep(
+            self.setup,
+            &site.grants,
+            site.worktree.as_ref(),
+            &keeper.births,
+            self.started,
+        );
+        for tampering in &found {
+            let to = tampering.moved_to.as_ref();
+            let moved = to.map_or(String::new(), |to| format!(", moved to {}", to.display()));
+            let path = tampering.path.display();
+            terminal::error_line(&format!(
+                "ringwall: tampering: {}: {path}{moved}",
+                tampering.what
+            ));
+            keeper.events.tell(&Event::Tampering {
+                run: &keeper.run,
+                path: path.to_string(),
+                moved_to: to.map(|to| to.display().to_string()),
+                what: tampering.what.clone(),
+            });
+        }
+        found
     }
 
     /// Refusals after which the run went on are told at its end: while it runs the terminal is its
@@ -230,6 +238,17 @@ impl Run<'_> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::new)?;
         let port = listener.local_addr().map_err(Failure::new)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
+    }
+}
+
+/// A limit that ended the run, and those that the kernel held while it went on.
+fn tell_limits(keeper: &mut Keeper<'_>, outcome: &sandbox::Outcome) {
+    for limit in &outcome.reached {
+        terminal::error_line(&format!("ringwall: the limit `limits.{limit}` was reached"));
+        keeper.events.tell(&Event::Limit { run: &keeper.run, limit });
+    }
+    if let sandbox::End::Limit(limit) = outcome.end {
+        keeper.events.tell(&Event::Limit { run: &keeper.run, limit });
     }
 }
 

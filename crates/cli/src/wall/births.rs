@@ -43,8 +43,13 @@ impl Births {
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
-        if let Some(own) = self.worktree.as_ref().and_then(|worktree| worktree.writes(path)) {
-            return !own;
+        if let Some(worktree) = &self.worktree {
+            if let Some(own) = worktree.writes(path) {
+                return !own;
+            }
+            if worktree.is_object(path) {
+                return changes_object(path, operation);
+            }
         }
         let moves =
             matches!(operation, Operation::Rename | Operation::SymbolicLink | Operation::Link);
@@ -102,6 +107,17 @@ impl Births {
             || below == Path::new("hooks")
             || (below.starts_with("hooks") && sample)
             || below == Path::new("objects/info/alternates")
+    }
+}
+
+/// Whether an object that other branches may need would be changed. New ones may come.
+fn changes_object(path: &AbsPath, operation: Operation) -> bool {
+    match operation {
+        Operation::MakeDirectory | Operation::ChangeTimes => false,
+        Operation::Create | Operation::Link | Operation::Rename => {
+            path.as_path().symlink_metadata().is_ok()
+        }
+        _ => true,
     }
 }
 

@@ -57,8 +57,14 @@ fn it_edits_and_runs_and_ends_by_itself_without_a_violation() {
     let session = Session::new();
     let project = session.yard.project().display().to_string();
     let steps = vec![
-        Step::call("Write", json!({"file_path": format!("{project}/made.txt"), "content": "made\n"})),
-        Step::call("Bash", json!({"command": "cat made.txt && echo ran > ran.txt && git --version"})),
+        Step::call(
+            "Write",
+            json!({"file_path": format!("{project}/made.txt"), "content": "made\n"}),
+        ),
+        Step::call(
+            "Bash",
+            json!({"command": "cat made.txt && echo ran > ran.txt && git --version"}),
+        ),
     ];
     let (ran, server) = session.play(Script::new(steps), "stop");
     assert_eq!(ran.code, Some(0), "{ran:?}");

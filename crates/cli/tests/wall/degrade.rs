@@ -20,7 +20,8 @@ const LANDLOCK: &str = "[confinement]\nminimum = \"landlock\"\n";
 fn without_fuse_every_open_is_watched() {
     for who in everybody() {
         let yard = yard(who, "");
-        let Some(ran) = in_mounts(&yard, NO_FUSE, "echo fine; cat hello.txt; ls / /usr > /dev/null")
+        let Some(ran) =
+            in_mounts(&yard, NO_FUSE, "echo fine; cat hello.txt; ls / /usr > /dev/null")
         else {
             return;
         };
@@ -67,7 +68,8 @@ fn where_another_program_listens_the_wall_holds() {
         assert!(!yard.path("outside/new.txt").exists());
         assert_eq!(yard.read("outside/secret.txt"), "SECRET-OUTSIDE\n");
         // What exists under a protected name is held by mounts, what appears is moved aside.
-        let script = "echo x > .git/config; mv .git gone; rm -rf .git/config; echo x > .envrc; true";
+        let script =
+            "echo x > .git/config; mv .git gone; rm -rf .git/config; echo x > .envrc; true";
         let ran = under_listener(&yard, script).unwrap();
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(yard.read("project/.git/config"), "[core]\n");
@@ -154,7 +156,8 @@ fn landlock_alone_holds_by_choice_too() {
 fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
     let traces = Traces::before(yard);
     // Exact exit statuses.
-    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
+    for (script, code) in
+        [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137), ("kill -TERM $$", 143)]
     {
         let ran = run(script);
         assert_eq!(ran.code, Some(code), "{script}: {ran:?}");
@@ -178,7 +181,8 @@ fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
     let ran = run("echo x > /tmp/x; echo x > /dev/shm/x; true");
     assert_eq!(ran.code, Some(77), "{ran:?}");
     // Something private to write, gone with the run.
-    let ran = run("mkdir -m 0 $TMPDIR/closed && echo x > $TMPDIR/x && cat $TMPDIR/x && echo $TMPDIR");
+    let ran =
+        run("mkdir -m 0 $TMPDIR/closed && echo x > $TMPDIR/x && cat $TMPDIR/x && echo $TMPDIR");
     assert_eq!(ran.code, Some(0), "{ran:?}");
     let dir = ran.stdout.strip_prefix("x\n").unwrap().trim().to_owned();
     assert!(dir.starts_with("/tmp/ringwall-"), "{dir}");

@@ -16,7 +16,7 @@ const CHECKOUT: &str = "git init -q -b main . && git add -A && git commit -qm fi
 const WORKTREE: &str = "cd .. && rm -rf project && mkdir repo && cd repo && git init -q -b main . \
     && echo hello > hello.txt && git add -A && git commit -qm first \
     && git branch other && git branch agent/zero && git tag v1 && git pack-refs --all \
-    && git branch loose && git tag v2 && git stash list && mkdir -p .git/hooks \
+    && git branch loose && git tag v2 && git config extensions.worktreeConfig true \
     && git worktree add -q ../project ";
 
 fn prepare(yard: &Yard, script: &str) {
@@ -203,10 +203,14 @@ fn a_worktree_changes_nothing_else_in_its_repository() {
         prepare(&yard, &format!("{WORKTREE} -b agent/one"));
         deny(&yard);
         let before = files(&yard.path("repo"), OWN);
-        let own = files(&yard.path("repo/.git/worktrees/project"), &[]);
+        let own = ["commondir", "gitdir", "HEAD"].map(|name| {
+            let name = format!("repo/.git/worktrees/project/{name}");
+            (name.clone(), yard.read(&name))
+        });
         prepare(&yard, "echo own > own && git add own && git commit -qm own");
         let main = yard.bare("git rev-parse main");
         let main = String::from_utf8_lossy(&main.stdout).trim().to_owned();
+        let objects = files(&yard.path("repo/.git/objects"), &[]);
         let repo = yard.path("repo").display().to_string();
         for script in [
             "git branch new",
@@ -251,6 +255,9 @@ fn a_worktree_changes_nothing_else_in_its_repository() {
             "ln -s ../../../hooks REPO/.git/refs/heads/agent/hooks",
             "mv REPO/.git/refs/heads/agent REPO/.git/refs/heads/agents",
             "rm -rf REPO/.git/logs REPO/.git/refs REPO/.git/objects/pack REPO/.git/hooks",
+            "rm -rf REPO/.git/objects/[0-9a-f]*",
+            "for f in REPO/.git/objects/[0-9a-f]*/*; do chmod u+w $f; echo x > $f; done",
+            "for d in REPO/.git/objects/[0-9a-f]*; do mv $d /tmp; mv $d $d.gone; done",
             "echo ../.. > REPO/.git/worktrees/project/commondir",
             "echo /tmp > REPO/.git/worktrees/project/gitdir",
             "printf '[core]\\n\\tpager = x\\n' > REPO/.git/worktrees/project/config.worktree",
@@ -267,13 +274,12 @@ fn a_worktree_changes_nothing_else_in_its_repository() {
             assert_eq!(stopped[0]["other_references_unchanged"], true, "{script}: {ran:?}");
             assert_eq!(files(&yard.path("repo"), OWN), before, "{script}: {ran:?}");
         }
-        let kept = |files: &BTreeMap<PathBuf, Vec<u8>>| {
-            let kept = |(path, _): &(&PathBuf, &Vec<u8>)| {
-                ["commondir", "gitdir", "HEAD"].iter().any(|name| path.ends_with(name))
-            };
-            files.iter().filter(kept).map(|(p, c)| (p.clone(), c.clone())).collect::<Vec<_>>()
-        };
-        assert_eq!(kept(&files(&yard.path("repo/.git/worktrees/project"), &[])), kept(&own));
+        for (name, text) in own {
+            assert_eq!(std::fs::read_to_string(yard.path(&name)).unwrap(), text, "{name}");
+        }
+        // New objects may have come; none may have gone.
+        let now = files(&yard.path("repo/.git/objects"), &[]);
+        assert!(objects.iter().all(|(path, content)| now.get(path) == Some(content)));
     }
 }
 
@@ -367,10 +373,7 @@ fn a_git_file_that_lies_opens_nothing() {
             let ran = yard.run(&[], "git status; git log; git commit -q --allow-empty -m planted");
             // A directory without a repository in it is not even opened by git.
             assert!(matches!(ran.code, Some(77 | 128)), "{target}: {ran:?}");
-            for script in [
-                format!("cat {target}/config {target}/HEAD"),
-                format!("echo PLANTED > {target}/planted"),
-            ] {
+            for script in [format!("cat {target}/*"), format!("echo PLANTED > {target}/planted")] {
                 let ran = yard.run(&[], &script);
                 assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
                 assert!(!ran.stdout.contains("ref:"), "{script}: {ran:?}");

@@ -9,11 +9,13 @@
 )]
 
 mod claude;
+mod crowd;
 mod cycle;
 mod death;
 mod degrade;
 mod escapes;
 mod git;
+mod limits;
 mod traces;
 mod tty;
 mod work;

@@ -49,6 +49,15 @@ impl Worktree {
         };
         Some(self.branch_dirs.contains(path) || self.own_refs.iter().any(is_its))
     }
+
+    /// Whether a path is an object, or a directory of objects, that is there to stay. Git writes a
+    /// new one under another name first.
+    pub fn is_object(&self, path: &AbsPath) -> bool {
+        let name = path.as_path().file_name().unwrap_or_default();
+        let coming = name.as_encoded_bytes().starts_with(b"tmp_");
+        let among = |place: &&str| path.is_within(&self.common.join(place.as_ref()));
+        !coming && WRITTEN.iter().any(|place| among(place))
+    }
 }
 
 pub(super) fn put(layout: &mut Layout, worktree: &Worktree) {

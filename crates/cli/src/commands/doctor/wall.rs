@@ -44,6 +44,8 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
         .arg(scratch.dir.path().join("workspace"))
         .arg("--events")
         .arg(scratch.dir.path().join("events"))
+        // What the user's own level allows is no matter of whether the wall holds.
+        .args(["--level", "readwrite"])
         .arg("--allow-read")
         .arg(&exe)
         .arg("--")
@@ -88,7 +90,8 @@ fn kind(started: &Value) -> Check {
 }
 
 fn lacking(started: &Value) -> Vec<Check> {
-    let lacking = started["wall"]["lacking"].as_array().cloned().unwrap_or_default();
+    let lacking = started.pointer("/wall/lacking").and_then(Value::as_array);
+    let lacking = lacking.cloned().unwrap_or_default();
     let note = |lack: &Value| {
         let text = lack["what"].as_str().unwrap_or_default();
         check("wall", State::Note, text, lack["remedy"].as_str())
