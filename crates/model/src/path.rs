@@ -13,9 +13,22 @@ const PATH_MAX: usize = 4096;
 /// An absolute path whose components are plain names.
 ///
 /// Comparison is by component, so `/work/proj-evil` is never inside `/work/proj`.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct AbsPath(PathBuf);
+
+// The text is clean, so that equal paths have equal bytes: no need to take them apart.
+impl PartialEq for AbsPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_os_str() == other.0.as_os_str()
+    }
+}
+
+impl std::hash::Hash for AbsPath {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.0.as_os_str().hash(state);
+    }
+}
 
 /// Why a text is no usable path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -72,7 +85,11 @@ impl AbsPath {
 
     /// Whether this is `ancestor` or lies below it.
     pub fn is_within(&self, ancestor: &Self) -> bool {
-        self.0.starts_with(&ancestor.0)
+        let (own, above) = (self.0.as_os_str().as_bytes(), ancestor.0.as_os_str().as_bytes());
+        match own.strip_prefix(above) {
+            Some(rest) => rest.is_empty() || rest.starts_with(b"/") || above == b"/",
+            None => false,
+        }
     }
 
     /// The path of an entry in this directory.

@@ -1,6 +1,7 @@
 //! [`Core`]: what all connections of one proxy share, and how they ask for permission.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,8 @@ pub(crate) struct Core {
     /// Lookups that may be under way at once.
     pub(crate) lookups: Semaphore,
     pub(crate) stop: watch::Sender<bool>,
+    /// Whether a task has panicked.
+    pub(crate) failed: AtomicBool,
 }
 
 /// What a client asked for.
@@ -46,8 +49,9 @@ pub(crate) enum Failure {
     Unreachable(String),
 }
 
-/// How long an observer may take to find who looked a name up.
-const LOOK_UP_TIME: Duration = Duration::from_millis(250);
+/// How long an observer may take to find who looked a name up, or who connects. Resolvers do not wait
+/// longer either.
+const SEARCH_TIME: Duration = Duration::from_secs(2);
 
 impl Core {
     pub(crate) fn new(
@@ -66,6 +70,7 @@ impl Core {
             gate: Gate::new(connections),
             lookups: Semaphore::new(32),
             stop: watch::Sender::new(false),
+            failed: AtomicBool::new(false),
         }
     }
 
@@ -123,7 +128,15 @@ impl Core {
     pub(crate) async fn report_look_up(&self, name: String, client: SocketAddr) {
         let observer = Arc::clone(&self.observer);
         let told = tokio::task::spawn_blocking(move || observer.looked_up(&name, client));
-        let _ = tokio::time::timeout(LOOK_UP_TIME, told).await;
+        let _ = tokio::time::timeout(SEARCH_TIME, told).await;
+    }
+
+    /// Reports a connection. The client waits for its first byte meanwhile: one that is served at
+    /// once is gone before anybody can see who it was.
+    pub(crate) async fn report_opened(&self, client: SocketAddr) {
+        let observer = Arc::clone(&self.observer);
+        let told = tokio::task::spawn_blocking(move || observer.opened(client));
+        let _ = tokio::time::timeout(SEARCH_TIME, told).await;
     }
 
     /// Reports a refusal and does what the observer says. The observer may look for the program

@@ -60,8 +60,7 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
             (Wire::new(stream), address)
         }
     };
-    core.observer.opened(asked.client);
-    Ok(Server {
+    let server = Server {
         wire,
         asked: asked.clone(),
         sent: AtomicU64::new(0),
@@ -69,7 +68,9 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
         address,
         since: Instant::now(),
         core: Arc::clone(core),
-    })
+    };
+    core.report_opened(asked.client).await;
+    Ok(server)
 }
 
 impl Drop for Server {

@@ -8,13 +8,13 @@ use model::Reason;
 
 /// Hears of every connection and every refusal.
 ///
-/// Refusals, also of names, are told on a thread of their own and may take their time: the client
-/// waits. Everything else is told on the proxy's own thread and must be quick.
+/// Refusals, also of names, and new connections are told on a thread of their own and may take their
+/// time: the client waits. Everything else is told on the proxy's own thread and must be quick.
 pub trait Observer: Send + Sync {
     /// A connection was refused. The client has heard nothing yet.
     fn refused(&self, refusal: &Refusal) -> Answer;
 
-    /// A connection to a server was made.
+    /// A connection to a server was made; it carries nothing until this returns.
     fn opened(&self, client: SocketAddr) {
         let _ = client;
     }

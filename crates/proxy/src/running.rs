@@ -2,12 +2,14 @@
 
 use std::future::Future;
 use std::io::{self, PipeReader, PipeWriter, Read};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use model::Host;
 use tokio::net as tokio_net;
 use tokio::runtime::{Builder, Runtime};
 
@@ -108,6 +110,11 @@ impl Running {
         self.core.replace(rules);
     }
 
+    /// The name that an address was made up for.
+    pub fn name(&self, address: IpAddr) -> Option<Host> {
+        self.core.book().host(address)
+    }
+
     /// Asks the proxy to end, without waiting.
     pub fn stop(&self) {
         self.core.stop.send_replace(true);
@@ -122,6 +129,7 @@ impl Running {
     fn join(&mut self) -> Ended {
         match self.thread.take().map(JoinHandle::join) {
             Some(Err(_)) => Ended::Failed,
+            _ if self.core.failed.load(Ordering::Relaxed) => Ended::Failed,
             _ => Ended::Stopped,
         }
     }
@@ -209,7 +217,10 @@ fn work(runtime: Runtime, sockets: Sockets, core: Arc<Core>, alive: PipeWriter) 
         }
         if let Some(socket) = dns_udp {
             let core = Arc::clone(&core);
-            tokio::spawn(async move { dns::serve::datagrams(&core, &socket).await });
+            tokio::spawn(async move {
+                let _alarm = Alarm(Arc::clone(&core));
+                dns::serve::datagrams(&core, &socket).await;
+            });
         }
         let _ = stop.wait_for(|stop| *stop).await;
     });
@@ -227,6 +238,7 @@ fn spawn_accept<F>(
 {
     let core = Arc::clone(core);
     tokio::spawn(async move {
+        let _alarm = Alarm(Arc::clone(&core));
         loop {
             let Ok((stream, address)) = listener.accept().await else {
                 // Out of descriptors, most likely: let some connections end.
@@ -234,11 +246,25 @@ fn spawn_accept<F>(
                 continue;
             };
             let Some(place) = core.gate.enter().await else { return };
+            let alarm = Alarm(Arc::clone(&core));
             let served = serve(Arc::clone(&core), Wire::new(stream), address);
             tokio::spawn(async move {
                 served.await;
-                drop(place);
+                drop((place, alarm));
             });
         }
     });
+}
+
+/// Ends the proxy when the task that holds it panics. The runtime would go on without that task, and
+/// nobody would know that half of the network is gone.
+struct Alarm(Arc<Core>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.0.failed.store(true, Ordering::Relaxed);
+            self.0.stop.send_replace(true);
+        }
+    }
 }

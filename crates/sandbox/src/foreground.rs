@@ -4,11 +4,16 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
+use rustix::termios::{OptionalActions, Termios};
 
 /// Who has the terminal.
 #[derive(Debug, Default)]
 pub(crate) struct Foreground {
     terminal: Option<OwnedFd>,
+    /// How the terminal was set before the command had it.
+    settings: Option<Termios>,
+    /// Whether the command, or a job of it, has the terminal from us.
+    given: bool,
 }
 
 impl Foreground {
@@ -16,35 +21,60 @@ impl Foreground {
     pub(crate) fn give_to(&mut self, command: i32) {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
         let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) else { return };
-        if rustix::termios::tcgetpgrp(&terminal) != Ok(rustix::process::getpgrp()) {
-            return;
-        }
-        if let Some(group) = Pid::from_raw(command)
-            && rustix::termios::tcsetpgrp(&terminal, group).is_ok()
-        {
-            self.terminal = Some(terminal);
-        }
+        self.settings = rustix::termios::tcgetattr(&terminal).ok();
+        self.terminal = Some(terminal);
+        self.give(command);
     }
 
     /// Takes the terminal back.
-    pub(crate) fn take_back(&self) {
-        if let Some(terminal) = &self.terminal {
+    pub(crate) fn take_back(&mut self) {
+        if let Some(terminal) = self.terminal.as_ref().filter(|_| self.given) {
             let _ = rustix::termios::tcsetpgrp(terminal, rustix::process::getpgrp());
+            self.given = false;
         }
     }
 
-    /// The command was stopped from the terminal: stop with it, and go on with it. Without a
-    /// terminal there is nobody who waits for us to stop.
-    pub(crate) fn suspend(&mut self, command: i32) -> bool {
-        let Some(terminal) = &self.terminal else { return false };
+    /// Takes the terminal back from a command that had no chance to set it as it was.
+    pub(crate) fn take_back_as_it_was(&mut self) {
+        let given = self.given;
         self.take_back();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
-        // Somebody told us to go on: in the foreground, or in the background.
-        let Some(group) = Pid::from_raw(command) else { return true };
-        if rustix::termios::tcgetpgrp(terminal) == Ok(rustix::process::getpgrp()) {
-            let _ = rustix::termios::tcsetpgrp(terminal, group);
+        if let (Some(terminal), Some(settings)) = (&self.terminal, &self.settings)
+            && given
+        {
+            let _ = rustix::termios::tcsetattr(terminal, OptionalActions::Drain, settings);
         }
-        let _ = rustix::process::kill_process_group(group, Signal::CONT);
+    }
+
+    /// The command was stopped by the terminal: stop with it, and go on with it. Without a terminal
+    /// there is nobody who waits for us to stop.
+    pub(crate) fn suspend(&mut self, command: i32, signal: i32) -> bool {
+        if self.terminal.is_none() {
+            return false;
+        }
+        // A command that was started in the background asks for a terminal that is ours by now.
+        let asks = [libc::SIGTTIN, libc::SIGTTOU].contains(&signal);
+        if !(asks && self.is_ours()) {
+            self.take_back();
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+        }
+        // Somebody told us to go on: in the foreground, or in the background.
+        self.give(command);
+        if let Some(group) = Pid::from_raw(command) {
+            let _ = rustix::process::kill_process_group(group, Signal::CONT);
+        }
         true
+    }
+
+    fn give(&mut self, command: i32) {
+        if let (Some(terminal), Some(group)) = (&self.terminal, Pid::from_raw(command))
+            && self.is_ours()
+        {
+            self.given = rustix::termios::tcsetpgrp(terminal, group).is_ok();
+        }
+    }
+
+    fn is_ours(&self) -> bool {
+        let holder = self.terminal.as_ref().and_then(|it| rustix::termios::tcgetpgrp(it).ok());
+        holder == Some(rustix::process::getpgrp())
     }
 }

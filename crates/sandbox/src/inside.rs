@@ -19,6 +19,7 @@ use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::mounts::{Floor, Mounts};
+use crate::processors::Processors;
 use crate::rights;
 use crate::sys::{self, Resource};
 use crate::talk::{Message, hear_leave, tell};
@@ -37,6 +38,8 @@ pub(crate) struct Inside<'a> {
     pub(crate) group: Option<&'a Group>,
     /// A directory to remove should the supervisor be killed.
     pub(crate) private: Option<&'a Path>,
+    pub(crate) covers: bool,
+    pub(crate) processors: &'a Processors,
     pub(crate) omit: Omit,
 }
 
@@ -118,21 +121,25 @@ impl Inside<'_> {
             let device =
                 rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
                     .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
-            self.tell(&Message::Device, &[device.as_fd()])?;
             Floor::Tripwire(device)
         } else {
             Floor::Empty
         };
-        let mut mounts = Mounts::begin(self.plan, &floor, self.user)?;
+        let mut mounts = Mounts::begin(self.plan, &floor, self.user, |device| {
+            // Before it is mounted there is nothing to serve.
+            self.tell(&Message::Device, &[device.as_fd()])
+        })?;
         // The supervisor alone serves the tripwire: a copy of the device in here would keep it
         // alive after the supervisor's death.
         drop(floor);
-        let bare = mounts.bare_root().map_err(|error| Failed::new(Step::Root, error))?;
+        let bare = self.covers.then(|| mounts.bare_root()).transpose();
+        let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
         mounts.lay()?;
         let missing = mounts.enter()?;
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;
-        self.tell(&Message::Views, &[bare.as_fd(), processes.as_fd()])?;
+        let views = bare.iter().chain([&processes]).map(AsFd::as_fd).collect::<Vec<_>>();
+        self.tell(&Message::Views, &views)?;
         Ok(missing)
     }
 
@@ -258,6 +265,7 @@ impl Inside<'_> {
         if self.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
         }
+        self.processors.restore();
         self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
         rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())

@@ -19,6 +19,7 @@ mod lock;
 mod mounts;
 mod notify;
 mod probe;
+mod processors;
 mod program;
 mod rights;
 mod skeleton;

@@ -55,7 +55,12 @@ pub(crate) enum Floor {
 
 impl<'a> Mounts<'a> {
     /// Takes sources, then sets up the workbench with the floor on it.
-    pub(crate) fn begin(plan: &'a Plan, floor: &Floor, user: (u32, u32)) -> Result<Self, Failed> {
+    pub(crate) fn begin(
+        plan: &'a Plan,
+        floor: &Floor,
+        user: (u32, u32),
+        mounted: impl FnOnce(&OwnedFd) -> Result<(), Failed>,
+    ) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::Private)?;
         let mut missing = Vec::new();
@@ -84,7 +89,11 @@ impl<'a> Mounts<'a> {
                 sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
                 tree
             }
-            (Floor::Tripwire(device), None) => tripwire(device, user).at(Step::Tripwire)?,
+            (Floor::Tripwire(device), None) => {
+                let root = tripwire(device, user).at(Step::Tripwire)?;
+                mounted(device)?;
+                root
+            }
             (Floor::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
         };
         let bench = WORKBENCHES.iter().find(|path| Path::new(path).is_dir()).unwrap_or(&"/");

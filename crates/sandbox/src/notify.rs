@@ -190,11 +190,14 @@ impl Watcher<'_> {
     }
 
     /// Whether an address leads to the run's own network or to one of its doors.
-    fn is_ours(&self, ip: std::net::IpAddr) -> bool {
+    fn is_ours(&self, ip: std::net::IpAddr, port: u16) -> bool {
+        let doors = &self.plan.doors;
         let made_up = |ip: std::net::Ipv4Addr| matches!(ip.octets(), [198, 18 | 19, ..]);
         match ip {
             _ if ip.is_loopback() || ip.is_unspecified() => true,
-            std::net::IpAddr::V4(ip) => made_up(ip) || self.plan.doors.addresses.contains(&ip),
+            // An address stands for a name, which is granted on some ports and not on others.
+            std::net::IpAddr::V4(ip) if made_up(ip) => doors.ports.contains(&port),
+            std::net::IpAddr::V4(ip) => doors.addresses.contains(&ip),
             std::net::IpAddr::V6(_) => false,
         }
     }
@@ -275,7 +278,7 @@ impl Watcher<'_> {
             }
             Address::Ip(target) if self.plan.network == Net::Own => {
                 let ip = target.ip().to_canonical();
-                let own = self.own_root && self.is_ours(ip);
+                let own = self.own_root && self.is_ours(ip, target.port());
                 if own || !is_stream(pid, socket) {
                     return go_on;
                 }

@@ -23,6 +23,7 @@ use crate::inside::{Canary, Inside, Omit};
 use crate::late;
 use crate::notify::{self, Judged, Watcher};
 use crate::probe;
+use crate::processors::Processors;
 use crate::program;
 use crate::skeleton::Skeleton;
 use crate::sys::{self, Cloned};
@@ -47,6 +48,8 @@ pub struct Launch<'a> {
     pub canary: &'a Canary,
     /// Who runs.
     pub user: (u32, u32),
+    /// Whether files may have to be covered while the run goes on.
+    pub covers: bool,
     /// A layer to leave out, for tests.
     pub omit: Omit,
 }
@@ -168,6 +171,8 @@ struct Supervisor<'a> {
     device: Option<OwnedFd>,
     tripwire: Tripwire,
     skeleton: Skeleton,
+    /// Room for one request of the tripwire.
+    request: Vec<u8>,
     listener: Option<OwnedFd>,
     processes: Option<OwnedFd>,
     /// A view of the tripwire that nothing lies on.
@@ -180,6 +185,7 @@ struct Supervisor<'a> {
     born: Instant,
     activity: Activity,
     cover: Option<Cover>,
+    processors: Processors,
     /// The ways out, until somebody knocks.
     doors: Option<Doors>,
 }
@@ -217,6 +223,9 @@ impl<'a> Supervisor<'a> {
         if got.enforcement == Enforcement::Landlock {
             sys::adopt_orphans();
         }
+        // Until the command runs, one of the two always waits for the other: on one processor
+        // they need not wake a second one each time.
+        let processors = Processors::keep_to_one();
         let flags = probe::namespaces(got.enforcement, launch.plan);
         let cloned = sys::clone_into(flags).map_err(|error| {
             let failed = Failed::new(Step::Namespaces, error);
@@ -237,6 +246,8 @@ impl<'a> Supervisor<'a> {
                     socket: theirs,
                     group: group.as_ref(),
                     private: unmounted.map(|unmounted| unmounted.private.as_path()),
+                    covers: launch.covers,
+                    processors: &processors,
                     omit: launch.omit,
                 }
                 .run()
@@ -252,6 +263,7 @@ impl<'a> Supervisor<'a> {
                 device: None,
                 tripwire: Tripwire::new(launch.user.0, launch.user.1),
                 skeleton: Skeleton::new(launch.plan),
+                request: vec![0; Tripwire::REQUEST_SIZE],
                 listener: None,
                 processes: None,
                 bare: None,
@@ -263,6 +275,7 @@ impl<'a> Supervisor<'a> {
                 activity: Activity::default(),
                 cover: None,
                 doors: None,
+                processors,
             }),
         }
     }
@@ -277,7 +290,10 @@ impl<'a> Supervisor<'a> {
         };
         self.kill();
         let usage = self.bury();
-        self.foreground.take_back();
+        match next {
+            Next::End(End::Exited { .. }) => self.foreground.take_back(),
+            _ => self.foreground.take_back_as_it_was(),
+        }
         let limited_by = self.group.as_ref().map_or("process", Group::describe);
         let reached = self.group.as_ref().map(Group::reached).unwrap_or_default();
         drop(self.group.take());
@@ -298,6 +314,10 @@ impl<'a> Supervisor<'a> {
             let next = match source {
                 Source::Device => self.serve_tripwire(warden),
                 Source::Listener => self.serve_call(warden),
+                Source::Silence => {
+                    self.listener = None;
+                    Next::GoOn
+                }
                 Source::Cover => self.cover(warden),
                 Source::Door => self.open_doors(warden),
                 Source::News => self.hear_news(warden),
@@ -352,7 +372,11 @@ impl<'a> Supervisor<'a> {
             .iter()
             .zip(&polled)
             .filter(|(_, polled)| !polled.revents().is_empty())
-            .map(|((source, _), _)| *source)
+            .map(|((source, _), polled)| match source {
+                // Nobody is left who could call; it would say so again and again.
+                Source::Listener if !polled.revents().contains(PollFlags::IN) => Source::Silence,
+                source => *source,
+            })
             .collect();
         ready.dedup();
         Ok(ready)
@@ -426,8 +450,7 @@ impl<'a> Supervisor<'a> {
 
     fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
         let Some(device) = &self.device else { return Next::GoOn };
-        let mut request = vec![0; Tripwire::REQUEST_SIZE];
-        let length = match rustix::io::read(device, &mut request[..]) {
+        let length = match rustix::io::read(device, &mut self.request[..]) {
             Ok(length) => length,
             Err(rustix::io::Errno::NODEV) => {
                 self.device = None;
@@ -443,7 +466,7 @@ impl<'a> Supervisor<'a> {
             rehearsal: self.started.is_none(),
             stop: false,
         };
-        let request = request.get(..length).unwrap_or_default();
+        let request = self.request.get(..length).unwrap_or_default();
         let reply = self.tripwire.serve(request, &mut view);
         if view.stop {
             self.kill();
@@ -502,6 +525,7 @@ impl<'a> Supervisor<'a> {
             Message::Device => self.device = descriptors.pop(),
             Message::Views => {
                 self.processes = descriptors.pop();
+                // There only where something may have to be covered.
                 self.bare = descriptors.pop();
             }
             Message::Doors => self.doors = Doors::from_descriptors(descriptors),
@@ -562,6 +586,7 @@ impl<'a> Supervisor<'a> {
             }
         }
         warden.started(&self.got, test, missing);
+        self.processors.restore();
         self.started = Some(Instant::now());
         self.activity.happened();
         match talk::give_leave(&self.socket) {
@@ -588,9 +613,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// The command was stopped: so is everything that waits for it, until it is told to go on.
-    fn suspend(&mut self, _signal: i32) {
+    fn suspend(&mut self, signal: i32) {
         let Some((_, pid)) = &self.command else { return };
-        if self.foreground.suspend(*pid) {
+        if self.foreground.suspend(*pid, signal) {
             self.activity.happened();
         }
     }
@@ -647,6 +672,7 @@ impl<'a> Supervisor<'a> {
 enum Source {
     Device,
     Listener,
+    Silence,
     Cover,
     Door,
     News,

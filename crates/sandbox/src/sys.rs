@@ -279,9 +279,8 @@ pub(crate) fn loopback_address(
             sin_zero: [0; 8],
         };
         // SAFETY: both are plain data of the same size, of which the request holds one as the other.
-        request.ifr_ifru.ifru_addr = unsafe {
-            std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(socket_address)
-        };
+        request.ifr_ifru.ifru_addr =
+            unsafe { std::mem::transmute::<libc::sockaddr_in, libc::sockaddr>(socket_address) };
         // SAFETY: the request lives through the call and is of the kind that the number asks for.
         let done = unsafe { libc::ioctl(socket.as_raw_fd(), number, &raw const request) };
         check(c_long::from(done))?;

@@ -77,6 +77,7 @@ impl Run<'_> {
             minimum: minimum(&self.setup.loaded.policy),
             canary: &canary.canary,
             user: (site.user.uid, site.user.gid),
+            covers: keeper.interest.has_patterns(),
             omit: omit(),
         };
         let outcome = match sandbox::run(&launch, &mut keeper) {
@@ -94,6 +95,7 @@ impl Run<'_> {
             }
         };
         drop(canary);
+        keeper.close_network();
         tell_limits(&mut keeper, &outcome);
         let found = self.sweep(&mut keeper, site);
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());

@@ -11,7 +11,7 @@ use model::{
 };
 use policy::wall::{Interest, Mark, Quiet};
 use policy::{NetworkGround, ViolationAction};
-use proxy::Connection;
+use proxy::{Connection, Refusal};
 use sandbox::{Attempt, Doors, Got, News, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
@@ -49,6 +49,9 @@ pub(crate) struct Keeper<'a> {
     network: Option<Network>,
     /// The programs behind connections that stand.
     clients: HashMap<SocketAddr, Program>,
+    /// News that came with an attempt that ends the run. Its client waits for an answer, and would
+    /// go on if it saw that there is nobody left to give one.
+    unanswered: Vec<Told>,
 }
 
 /// Something that a run was refused and that a grant could give.
@@ -97,6 +100,7 @@ impl<'a> Keeper<'a> {
             ground,
             network: None,
             clients: HashMap::new(),
+            unanswered: Vec::new(),
         }
     }
 
@@ -133,9 +137,15 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn refuse_connection(&mut self, target: String, reason: Reason, program: Program) -> Ruling {
+    fn refuse_connection(
+        &mut self,
+        class: Class,
+        target: String,
+        reason: Reason,
+        program: Program,
+    ) -> Ruling {
         self.rule(Violation {
-            class: self.class(),
+            class,
             operation: Operation::Connect,
             path: target,
             program,
@@ -144,6 +154,12 @@ impl<'a> Keeper<'a> {
             text: Some(reason.text),
             remedy: reason.instead,
         })
+    }
+
+    /// The same for what the proxy refused.
+    fn refuse(&mut self, class: Class, refusal: &Refusal, program: Program) -> Ruling {
+        let target = format!("{}:{}", refusal.host, refusal.port);
+        self.refuse_connection(class, target, refusal.reason.clone(), program)
     }
 
     /// Tools look names up without wanting to connect: refused, and no reason to stop by itself.
@@ -167,6 +183,48 @@ impl<'a> Keeper<'a> {
             remedy: reason.and_then(|reason| reason.instead),
         };
         self.rule(violation)
+    }
+
+    /// Takes one of the proxy's words, and answers it unless the run ends by it.
+    fn hear(&mut self, told: &Told, who: &dyn Fn(SocketAddr) -> Program) -> News {
+        // A client may have gone away before it gets its answer.
+        match told {
+            Told::Refused(refusal, answer) => {
+                let ruling = self.refuse(self.class(), refusal, who(refusal.client));
+                if ruling == Ruling::Stop {
+                    return News::Stop;
+                }
+                let _ = answer.send(proxy::Answer::Refuse);
+            }
+            Told::LookedUp(name, client, heard) => {
+                if self.looked_up(name.clone(), || who(*client)) == Ruling::Stop {
+                    return News::Stop;
+                }
+                let _ = heard.send(());
+            }
+            Told::Opened(client, heard) => {
+                self.clients.insert(*client, who(*client));
+                let _ = heard.send(());
+            }
+            Told::Closed(connection) => self.tell_connection(connection),
+        }
+        News::GoOn
+    }
+
+    /// The run is over: connections that stood until now, and what was refused in its last moment.
+    pub(crate) fn close_network(&mut self) {
+        let Some(network) = self.network.take() else { return };
+        // The first of them has had its say.
+        let unheard = std::mem::take(&mut self.unanswered).into_iter().skip(1);
+        for told in unheard.chain(network.close()) {
+            match &told {
+                Told::Refused(refusal, _) => {
+                    self.refuse(Class::Deny, refusal, Program::default());
+                }
+                Told::Closed(connection) => self.tell_connection(connection),
+                Told::LookedUp(..) | Told::Opened(..) => {}
+            }
+        }
     }
 
     fn tell_connection(&mut self, connection: &Connection) {
@@ -301,35 +359,16 @@ impl Warden for Keeper<'_> {
 
     fn hear_news(&mut self, who: &dyn Fn(SocketAddr) -> Program) -> News {
         let Some(network) = &mut self.network else { return News::GoOn };
-        for told in network.news() {
-            match told {
-                Told::Refused(refusal, answer) => {
-                    let target = format!("{}:{}", refusal.host, refusal.port);
-                    let program = who(refusal.client);
-                    match self.refuse_connection(target, refusal.reason, program) {
-                        Ruling::Stop => return News::Stop,
-                        Ruling::Refuse(_) => {
-                            // The client may have gone away meanwhile.
-                            let _ = answer.send(proxy::Answer::Refuse);
-                        }
-                    }
-                }
-                Told::LookedUp(name, client, heard) => {
-                    let ruling = self.looked_up(name, || who(client));
-                    if ruling == Ruling::Stop {
-                        return News::Stop;
-                    }
-                    let _ = heard.send(());
-                }
-                Told::Opened(client) => {
-                    self.clients.insert(client, who(client));
-                }
-                Told::Closed(connection) => self.tell_connection(&connection),
+        let mut news = network.news().into_iter();
+        while let Some(told) = news.next() {
+            if self.hear(&told, who) == News::Stop {
+                self.unanswered.extend(std::iter::once(told).chain(news));
+                return News::Stop;
             }
         }
         let ended = self.network.as_mut().is_some_and(Network::has_ended);
         if ended {
-            self.network = None;
+            self.close_network();
             let why = "the proxy failed; nothing of the network can be reached any more";
             crate::terminal::error_line(&format!("ringwall: {why}"));
             self.events.tell(&Event::NetworkClosed { run: &self.run, why });
@@ -338,10 +377,15 @@ impl Warden for Keeper<'_> {
     }
 
     fn connected(&mut self, target: SocketAddr, program: &Program) -> Ruling {
-        let host = Host::from(target.ip());
+        let named = self.network.as_ref().and_then(|network| network.name(target.ip()));
+        let host = named.unwrap_or_else(|| Host::from(target.ip()));
         let reason = policy::connect(&self.ground, &host, target.port());
-        let ruling = self.refuse_connection(target.to_string(), reason, program.clone());
-        match ruling {
+        if reason.verdict == Verdict::Allow {
+            // Granted, but there is no door for it. A proxy would get there.
+            return Ruling::Refuse(rustix::io::Errno::CONNREFUSED.raw_os_error());
+        }
+        let target = host.with_port(target.port());
+        match self.refuse_connection(self.class(), target, reason, program.clone()) {
             Ruling::Refuse(_) => Ruling::Refuse(rustix::io::Errno::NETUNREACH.raw_os_error()),
             Ruling::Stop => Ruling::Stop,
         }

@@ -1,11 +1,12 @@
 //! The network of a run: the proxy that serves its doors, and what it tells.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
+use model::Host;
 use policy::NetworkGround;
 use proxy::{
     Answer, Connection, Ended, Listeners, Observer, Place, Proxy, Refusal, Rules, Running, Upstream,
@@ -18,8 +19,8 @@ pub(crate) enum Told {
     Refused(Refusal, SyncSender<Answer>),
     /// A name that is not granted was looked up; the client waits until this is heard.
     LookedUp(String, SocketAddr, SyncSender<()>),
-    /// A connection was made.
-    Opened(SocketAddr),
+    /// A connection was made; the client waits until this is heard.
+    Opened(SocketAddr, SyncSender<()>),
     /// A connection came to its end.
     Closed(Connection),
 }
@@ -64,6 +65,17 @@ impl Network {
         news
     }
 
+    /// The name that an address inside stands for.
+    pub(crate) fn name(&self, address: IpAddr) -> Option<Host> {
+        self.running.as_ref().and_then(|running| running.name(address))
+    }
+
+    /// Ends the proxy, and with it every connection that still stands. Gives what was not heard yet.
+    pub(crate) fn close(mut self) -> Vec<Told> {
+        self.running = None;
+        self.news()
+    }
+
     /// Whether the proxy has ended by itself. Its sockets are closed then, and nothing passes.
     pub(crate) fn has_ended(&mut self) -> bool {
         let Some(running) = &self.running else { return false };
@@ -92,7 +104,7 @@ fn rules(ground: NetworkGround) -> Rules {
 struct TestHosts(String);
 
 impl proxy::Resolve for TestHosts {
-    fn resolve(&self, name: &str) -> io::Result<Vec<std::net::IpAddr>> {
+    fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
         let known = self.0.split(',').filter_map(|entry| entry.split_once('='));
         let found: Vec<_> = known
             .filter(|(known, _)| *known == name)
@@ -159,7 +171,16 @@ impl Observer for Teller {
     }
 
     fn opened(&self, client: SocketAddr) {
-        self.tell(Told::Opened(client));
+        let (answer, heard) = sync_channel(1);
+        if self.tell(Told::Opened(client, answer)) {
+            let _ = heard.recv();
+        }
+    }
+
+    /// Builds for tests can see what becomes of a run whose proxy fails.
+    fn malformed(&self, _client: SocketAddr, why: &str) {
+        let fault = || std::env::var_os("RINGWALL_FAULT").is_some_and(|what| what == "proxy-panic");
+        assert!(!cfg!(debug_assertions) || !fault(), "the proxy was made to fail: {why}");
     }
 
     fn closed(&self, connection: &Connection) {

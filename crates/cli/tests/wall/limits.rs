@@ -22,10 +22,12 @@ fn too_long_without_anything_ends_a_run() {
         let yard = yard(who, "idle_seconds = 4");
         ended_by(&run(&yard, "echo once; exec sleep 1000"), "idle_seconds");
         let pause = "select undef, undef, undef, 0.2";
-        for sign_of_life in ["print qq(x\\n)", "open F, q(>), q(x); close F", "mkdir q(d); rmdir q(d)"]
+        for sign_of_life in
+            ["print qq(x\\n)", "open F, q(>), q(x); close F", "mkdir q(d); rmdir q(d)"]
         {
             // One process, which starts no other: nothing else counts here.
-            let script = format!("exec perl -e '$| = 1; for (1..25) {{ {sign_of_life}; {pause} }} exit 5'");
+            let script =
+                format!("exec perl -e '$| = 1; for (1..25) {{ {sign_of_life}; {pause} }} exit 5'");
             let ran = run(&yard, &script);
             assert_eq!(ran.code, Some(5), "{sign_of_life}: {ran:?}");
             assert!(ran.events("limit").is_empty(), "{ran:?}");
@@ -36,7 +38,8 @@ fn too_long_without_anything_ends_a_run() {
 #[test]
 fn without_namespaces_time_is_limited_too() {
     for who in everybody() {
-        let yard = yard(who, "wall_seconds = 8\nidle_seconds = 2\n[confinement]\nminimum = \"landlock\"");
+        let yard =
+            yard(who, "wall_seconds = 8\nidle_seconds = 2\n[confinement]\nminimum = \"landlock\"");
         let landlock = ["--enforcement", "landlock"];
         let traces = Traces::before(&yard);
         let ran = yard.run(&landlock, "(setsid sleep 1000 > /dev/null 2>&1 &); exec sleep 1000");
@@ -50,7 +53,8 @@ fn without_namespaces_time_is_limited_too() {
 fn a_file_grows_no_further() {
     for who in everybody() {
         let yard = yard(who, "file_size = \"1MiB\"");
-        let ran = run(&yard, "head -c 3000000 /dev/zero > big; echo $?; head -c 1000 /dev/zero > small");
+        let ran =
+            run(&yard, "head -c 3000000 /dev/zero > big; echo $?; head -c 1000 /dev/zero > small");
         // SIGXFSZ, and the run goes on.
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "153\n"), "{ran:?}");
         assert_eq!(yard.project().join("big").metadata().unwrap().len(), 1 << 20);
@@ -71,7 +75,9 @@ fn processes_are_counted_together() {
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let by = limited_by(&ran);
         if who == As::Me && rustix::process::geteuid().is_root() && by == "process" {
-            eprintln!("skipped: no control group can be made here, and root's processes are not counted");
+            eprintln!(
+                "skipped: no control group can be made here, and root's processes are not counted"
+            );
             continue;
         }
         let started = ran.stdout.lines().count();
@@ -85,7 +91,8 @@ fn memory_is_limited() {
     for who in everybody() {
         let yard = yard(who, "memory = \"100MiB\"");
         // `tail` holds a line until it is complete.
-        let ran = run(&yard, "head -c 300M /dev/zero | tail -n 1 | wc -c; echo ${PIPESTATUS[1]}; exit 3");
+        let ran =
+            run(&yard, "head -c 300M /dev/zero | tail -n 1 | wc -c; echo ${PIPESTATUS[1]}; exit 3");
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let lines: Vec<_> = ran.stdout.lines().collect();
         assert_eq!(lines[0], "0", "{ran:?}");

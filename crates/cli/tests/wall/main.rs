@@ -14,6 +14,7 @@ mod cycle;
 mod death;
 mod degrade;
 mod escapes;
+mod faults;
 mod git;
 mod limits;
 mod traces;

@@ -2,7 +2,9 @@
 
 use model::AbsPath;
 
-use super::toolchain::{QUIET_HOME, QUIET_NAMES, QUIET_NURSERIES, QUIET_SYSTEM, QUIET_WRITES};
+use super::toolchain::{
+    QUIET_HOME, QUIET_NAMES, QUIET_NURSERIES, QUIET_SYSTEM, QUIET_WRITES, SECRET_SYSTEM,
+};
 use crate::pattern::Case;
 use crate::protected::{protecting, secret, shadows};
 use crate::{Ground, Policy};
@@ -66,6 +68,11 @@ impl<'a> Quiet<'a> {
 
     /// A place of the system, unless somebody works or lives in it.
     fn in_system(&self, path: &AbsPath) -> bool {
+        // `/etc/shadow-` and `/etc/sudoers.d` are as secret as what they are called after.
+        let text = path.as_path().to_string_lossy();
+        if SECRET_SYSTEM.iter().any(|secret| text.starts_with(secret)) {
+            return false;
+        }
         let holds = |place: &str, dir: &AbsPath| dir.as_path().starts_with(place);
         QUIET_SYSTEM.iter().any(|quiet| {
             path.as_path().starts_with(quiet)

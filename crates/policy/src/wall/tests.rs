@@ -247,13 +247,13 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
 #[test]
 fn a_row_of_the_system_may_stand_for_any_ending() {
     let mut site = site();
-    for path in ["/etc/python3.13", "/etc/java-21-openjdk", "/etc/python3.13/below"] {
+    for path in ["/etc/java.13", "/etc/java-21-openjdk", "/etc/java.13/below"] {
         site.entries.insert(path.into(), Entry::Directory);
     }
     let plan = compiled(&Policy::built_in(), &ground(), &site);
-    assert_eq!(kind(&plan, "/etc/python3.13"), Some(&Kind::Read));
+    assert_eq!(kind(&plan, "/etc/java.13"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java-21-openjdk"), Some(&Kind::Read));
-    assert_eq!(kind(&plan, "/etc/python3.13/below"), None);
+    assert_eq!(kind(&plan, "/etc/java.13/below"), None);
 }
 
 prop_compose! {

@@ -232,3 +232,17 @@ fn an_observer_that_stops_ends_everything() {
     assert_eq!(read_all(&mut standing), b"");
     assert!(std::net::TcpStream::connect(world.proxy).is_err());
 }
+
+#[test]
+fn a_panic_ends_everything() {
+    let origin = Origin::start();
+    let entry = format!("example.org:{}", origin.port);
+    let setup = Setup { panics: true, ..Setup::granting(&[&entry]).named("example.org") };
+    let mut world = setup.start();
+    let (mut standing, code) = world.connect(&entry);
+    assert_eq!(code, 200);
+    assert_eq!(world.say(b"no request at all\r\n\r\n"), b"");
+    assert_eq!(world.running.take().unwrap().wait(), proxy::Ended::Failed);
+    assert_eq!(read_all(&mut standing), b"");
+    assert!(std::net::TcpStream::connect(world.proxy).is_err());
+}

@@ -26,6 +26,7 @@ pub(crate) struct Witness {
     pub(crate) malformed: Mutex<Vec<String>>,
     pub(crate) connections: Mutex<Vec<Connection>>,
     pub(crate) stop: bool,
+    pub(crate) panics: bool,
 }
 
 impl Observer for Witness {
@@ -39,6 +40,7 @@ impl Observer for Witness {
     }
 
     fn malformed(&self, _client: SocketAddr, why: &str) {
+        assert!(!self.panics, "told on the proxy's own thread");
         self.malformed.lock().unwrap().push(why.to_owned());
     }
 
@@ -90,6 +92,8 @@ pub(crate) struct Setup {
     pub(crate) upstream: Upstream,
     pub(crate) transparent: Vec<TcpListener>,
     pub(crate) stop: bool,
+    /// What is malformed makes the proxy panic.
+    pub(crate) panics: bool,
 }
 
 impl Default for Setup {
@@ -105,6 +109,7 @@ impl Default for Setup {
             upstream: Upstream::default(),
             transparent: Vec::new(),
             stop: false,
+            panics: false,
         }
     }
 }
@@ -158,7 +163,8 @@ impl Setup {
         let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
         let dns_udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let dns_tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let witness = Arc::new(Witness { stop: self.stop, ..Witness::default() });
+        let witness =
+            Arc::new(Witness { stop: self.stop, panics: self.panics, ..Witness::default() });
         let addresses = (
             proxy.local_addr().unwrap(),
             dns_udp.local_addr().unwrap(),

@@ -1,0 +1,287 @@
+//! Every call of the set-up fails once, at each place where it is made: there is no run, or one
+//! behind a wall that holds.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::traces::Traces;
+use crate::yard::{As, Ran, Yard, everybody};
+
+/// A call of the set-up, and the errors it gets.
+struct Fault {
+    call: &'static str,
+    errors: &'static [&'static str],
+}
+
+const fn fault(call: &'static str, errors: &'static [&'static str]) -> Fault {
+    Fault { call, errors }
+}
+
+/// Calls that only Ringwall makes: the command itself is never hit.
+const OURS: &[Fault] = &[
+    fault("clone3", &["EPERM", "ENOSPC", "ENOSYS"]),
+    fault("mount", &["EPERM"]),
+    fault("open_tree", &["EPERM", "ENOMEM"]),
+    fault("move_mount", &["EPERM", "ENOSPC"]),
+    fault("mount_setattr", &["EPERM"]),
+    fault("fsopen", &["EPERM", "ENODEV"]),
+    fault("fsconfig", &["EPERM", "EINVAL"]),
+    fault("fsmount", &["EPERM", "ENOSPC"]),
+    fault("openat2", &["EPERM", "ENOSYS"]),
+    fault("mkdirat", &["EACCES", "ENOSPC"]),
+    fault("symlinkat", &["ENOSPC"]),
+    fault("fchmodat", &["EPERM"]),
+    fault("pivot_root", &["EPERM", "EINVAL"]),
+    fault("umount2", &["EPERM", "EBUSY"]),
+    fault("fchdir", &["EPERM"]),
+    fault("capset", &["EPERM"]),
+    fault("landlock_create_ruleset", &["EPERM", "ENOSYS", "EOPNOTSUPP"]),
+    fault("landlock_add_rule", &["EPERM", "EINVAL"]),
+    fault("landlock_restrict_self", &["EPERM", "E2BIG"]),
+    fault("seccomp", &["EPERM", "ENOMEM", "EINVAL"]),
+    fault("close_range", &["EPERM", "ENOSYS"]),
+    fault("socketpair", &["ENFILE"]),
+    fault("signalfd4", &["ENOMEM"]),
+    fault("sendmsg", &["EPERM", "EPIPE"]),
+    fault("pidfd_open", &["EPERM", "ENOSYS"]),
+];
+
+/// Calls that others make too. What they break in the command says nothing about the wall.
+const EVERYBODYS: &[Fault] = &[
+    fault("prctl", &["EPERM"]),
+    fault("clone", &["EAGAIN", "ENOMEM"]),
+    fault("chdir", &["EACCES"]),
+    fault("prlimit64", &["EPERM"]),
+    fault("setpgid", &["EPERM"]),
+    fault("recvmsg", &["ENOMEM"]),
+    fault("setsockopt", &["EPERM"]),
+    fault("socket", &["EACCES"]),
+    fault("bind", &["EADDRINUSE"]),
+    fault("listen", &["EADDRINUSE"]),
+    fault("ioctl", &["EPERM"]),
+    fault("write", &["EPERM", "ENOSPC"]),
+    fault("ppoll", &["ENOMEM"]),
+    fault("rt_sigprocmask", &["EINVAL"]),
+    fault("getdents64", &["EACCES"]),
+    fault("fcntl", &["EMFILE"]),
+];
+
+/// Files whose opening fails.
+const OPENED: &[(&str, &str)] = &[
+    ("/dev/fuse", "EACCES"),
+    ("/proc/self/setgroups", "EPERM"),
+    ("/proc/self/uid_map", "EPERM"),
+    ("/proc/self/gid_map", "EPERM"),
+    ("/proc", "EACCES"),
+];
+
+/// Tries to get out in every way that a layer of the wall prevents.
+const ACTS: &str = r#"
+tell() { echo "BREACH: $1"; }
+cat "$OUTSIDE/secret.txt" 2> /dev/null && tell "read outside"
+cat "$HOME/.ssh/id_ed25519" 2> /dev/null && tell "read a key"
+echo x 2> /dev/null >> "$OUTSIDE/secret.txt" && tell "write outside"
+echo x 2> /dev/null > "$OUTSIDE/new.txt" && tell "create outside"
+echo x 2> /dev/null > /etc/ringwall-fault && tell "create in /etc"
+echo x 2> /dev/null > .envrc && tell "write a protected file"
+mv .envrc moved 2> /dev/null && tell "move a protected file"
+mv sub moved 2> /dev/null && tell "move the directory around one"
+(exec 3<> "/dev/tcp/127.0.0.1/$PORT") 2> /dev/null && tell "connect to the host"
+cat <&9 2> /dev/null && tell "use a descriptor"
+test -n "$LEAK" && tell "see a variable"
+kill -0 "$SUPERVISOR" 2> /dev/null && tell "signal the supervisor"
+test "$LANDLOCK" -ge 6 && kill -0 1 2> /dev/null && tell "signal the first process: no Landlock"
+unshare --user true 2> /dev/null && tell "make a user namespace"
+mount -t tmpfs none /tmp 2> /dev/null && tell "mount"
+test "$(ulimit -c)" = 0 || tell "write core files"
+test "$(ulimit -f)" = 4096 || tell "write large files: $(ulimit -f)"
+grep -q "^CapEff:.0000000000000000$" /proc/self/status || tell "hold capabilities"
+grep -q "^NoNewPrivs:.1$" /proc/self/status || tell "gain privileges"
+grep -q "^Seccomp:.2$" /proc/self/status || tell "make any call"
+test "$(ls -d /proc/[0-9]* | wc -l)" -lt 20 || tell "see other processes"
+exit 42
+"#;
+
+#[test]
+fn a_call_that_fails_leaves_no_hole() {
+    for who in everybody() {
+        let Some(ground) = Ground::new(who) else { return };
+        let mut tally = Tally::default();
+        for fault in OURS {
+            ground.everywhere(fault, true, &mut tally);
+        }
+        tally.show(who);
+    }
+}
+
+#[test]
+fn a_call_that_fails_for_everybody_leaves_no_hole() {
+    for who in everybody() {
+        let Some(ground) = Ground::new(who) else { return };
+        let mut tally = Tally::default();
+        for fault in EVERYBODYS {
+            ground.everywhere(fault, false, &mut tally);
+        }
+        for (path, error) in OPENED {
+            let inject = format!("inject=openat,open:error={error}");
+            let what = format!("opening {path}: {error}");
+            let strace = ["-P", path, "-e", "trace=openat,open", "-e", &inject];
+            ground.judge(&what, &strace, *path != "/proc", &mut tally);
+        }
+        tally.show(who);
+    }
+}
+
+struct Ground {
+    yard: Yard,
+    listener: TcpListener,
+}
+
+impl Ground {
+    fn new(who: As) -> Option<Self> {
+        let known = Command::new("strace").arg("--version").output();
+        if !known.is_ok_and(|output| output.status.success()) {
+            eprintln!("skipped: there is no strace to make calls fail");
+            return None;
+        }
+        let yard = Yard::new(who);
+        let config = "[violation]\naction = \"deny\"\n[limits]\nfile_size = \"4MiB\"\n\
+                      [environment]\npass = [\"OUTSIDE\", \"PORT\", \"SUPERVISOR\", \"LANDLOCK\"]\n";
+        yard.write("home/.config/ringwall/ringwall.toml", config);
+        yard.write("project/.envrc", "old\n");
+        yard.write("project/sub/.envrc", "old\n");
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let ground = Self { yard, listener };
+        let ran = ground.run(&["-e", "trace=none"]);
+        assert!(!ran.stdout.contains("BREACH"), "{ran:?}");
+        if ran.code != Some(42) {
+            eprintln!("skipped: nothing can be traced here: {ran:?}");
+            return None;
+        }
+        Some(ground)
+    }
+
+    /// Lets a call fail at each place where the set-up makes it.
+    fn everywhere(&self, fault: &Fault, ours: bool, tally: &mut Tally) {
+        let times = self.count(fault.call);
+        if times == 0 {
+            eprintln!("note: the set-up does not call {}", fault.call);
+        }
+        for error in fault.errors {
+            for n in sample(times) {
+                let what = format!("{} {n} of {times}: {error}", fault.call);
+                let inject = format!("inject={}:error={error}:when={n}", fault.call);
+                let trace = format!("trace={}", fault.call);
+                self.judge(&what, &["-e", &trace, "-e", &inject], ours, tally);
+            }
+        }
+    }
+
+    /// How often one process calls something until it runs the command.
+    fn count(&self, call: &str) -> usize {
+        let log = self.yard.write("calls.txt", "");
+        let trace = format!("trace={call},execve");
+        self.run(&["-e", &trace, "-o", log.to_str().unwrap()]);
+        let mut counts = BTreeMap::new();
+        for line in fs::read_to_string(&log).unwrap().lines() {
+            let Some((pid, text)) = line.split_once(' ') else { continue };
+            let count = counts.entry(pid.to_owned()).or_insert((0, false));
+            count.1 |= text.trim_start().starts_with("execve(\"/bin/bash");
+            let counts = !count.1 && text.trim_start().starts_with(&format!("{call}("));
+            count.0 += usize::from(counts);
+        }
+        fs::remove_file(log).unwrap();
+        counts.values().map(|(count, _)| *count).max().unwrap_or(0)
+    }
+
+    fn judge(&self, what: &str, strace: &[&str], ours: bool, tally: &mut Tally) {
+        let traces = Traces::before(&self.yard);
+        let ran = self.run(strace);
+        assert!(
+            !ran.stdout.contains("BREACH") && !ran.stdout.contains("SECRET"),
+            "{what}: {ran:?}"
+        );
+        assert_eq!(self.yard.read("outside/secret.txt"), "SECRET-OUTSIDE\n", "{what}");
+        assert_eq!(self.yard.read("project/.envrc"), "old\n", "{what}");
+        assert_eq!(self.yard.read("project/sub/.envrc"), "old\n", "{what}");
+        traces.nothing(what, &[], &[]);
+        let began = !ran.events("started").is_empty();
+        if ours {
+            let expected = if began { Some(42) } else { Some(69) };
+            assert_eq!(ran.code, expected, "{what}: {ran:?}");
+            assert!(began || ran.stderr.contains("error: "), "{what}: {ran:?}");
+        } else {
+            assert!(began || ran.code != Some(0), "{what}: {ran:?}");
+        }
+        *tally.0.entry((what.split(' ').next().unwrap().to_owned(), ran.code)).or_insert(0) += 1;
+    }
+
+    /// A run whose calls are traced.
+    fn run(&self, strace: &[&str]) -> Ran {
+        let events = self.yard.path("events.jsonl");
+        let _ = fs::remove_file(&events);
+        // The supervisor is one of these, or none is.
+        let script = format!("exec 9< \"$0\"; export SUPERVISOR=$$; exec strace \"$@\"");
+        let mut command = self.yard.command("sh");
+        command.args(["-c", &script]).arg(self.yard.path("outside/secret.txt"));
+        command.args(["-f", "-qq", "--seccomp-bpf"]);
+        if !strace.contains(&"-o") {
+            command.args(["-o", "/dev/null"]);
+        }
+        command.args(strace).arg(self.yard.binary()).args(["run", "--events"]).arg(&events);
+        command.args(["--", "/bin/bash", "-c", ACTS]);
+        let port = self.listener.local_addr().unwrap().port().to_string();
+        command.env("PORT", port).env("OUTSIDE", self.yard.path("outside")).env("LEAK", "leak");
+        command.env("LANDLOCK", landlock().to_string());
+        Ran::new(&patiently(command), &events)
+    }
+}
+
+/// Runs a command that might hang.
+fn patiently(mut command: Command) -> Output {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let child = command.spawn().unwrap();
+    let pid = rustix::process::Pid::from_child(&child);
+    let (done, waiting) = std::sync::mpsc::channel::<()>();
+    let watchdog = std::thread::spawn(move || {
+        let since = Instant::now();
+        while waiting.recv_timeout(Duration::from_secs(1)).is_err() {
+            if since.elapsed() > Duration::from_secs(150) {
+                let _ = rustix::process::kill_process_group(pid, rustix::process::Signal::KILL);
+                return true;
+            }
+        }
+        false
+    });
+    let output = child.wait_with_output().unwrap();
+    let _ = done.send(());
+    assert!(!watchdog.join().unwrap(), "it hung: {output:?}");
+    output
+}
+
+/// All of a few, and of many the first, the last and some between.
+fn sample(times: usize) -> Vec<usize> {
+    let every = (times / 12).max(1);
+    let chosen = |n: &usize| *n <= 3 || *n + 3 > times || n % every == 0;
+    (1..=times).filter(chosen).collect()
+}
+
+fn landlock() -> i32 {
+    sandbox::landlock_version()
+}
+
+/// How often what ended how.
+#[derive(Default)]
+struct Tally(BTreeMap<(String, Option<i32>), usize>);
+
+impl Tally {
+    fn show(&self, who: As) {
+        for ((what, code), times) in &self.0 {
+            eprintln!("{who:?}: {what}: exit {code:?}, {times} times");
+        }
+    }
+}
