@@ -5,6 +5,7 @@
 
 mod hook;
 mod measure;
+mod run;
 mod shell;
 
 use std::process::ExitCode;
@@ -18,6 +19,8 @@ use crate::workspace::Workspace;
 pub(crate) enum Bench {
     /// The whole hook process, against an empty program and the same hook in node and Python
     Hook(hook::Args),
+    /// The wall: its start-up against other sandboxes, and work inside against outside
+    Run(run::Args),
     /// Reading and judging shell text, over the corpus
     Shell(shell::Args),
 }
@@ -25,6 +28,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> Result<ExitCode, Failure> {
     match bench {
         Bench::Hook(args) => hook::run(workspace, args),
+        Bench::Run(args) => run::run(workspace, args),
         Bench::Shell(args) => shell::run(workspace, args),
     }
 }

@@ -34,7 +34,14 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
                 visit(Visit::Unreadable(&dir));
                 break;
             };
-            let Ok(kind) = entry.file_type() else { continue };
+            let kind = match entry.file_type() {
+                Ok(kind) => kind,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+                Err(_) => {
+                    visit(Visit::Unreadable(&dir));
+                    break;
+                }
+            };
             let path = entry.path();
             if visit(Visit::Entry(&path, kind)) == Step::Into && kind.is_dir() {
                 todo.push(path);

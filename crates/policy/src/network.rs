@@ -131,10 +131,15 @@ pub fn look_up(ground: &NetworkGround, host: &Host) -> Reason {
     }
     let named = ground.allowed.iter().find(|rule| rule.value.names(host));
     let port = named.and_then(|rule| rule.value.port()).unwrap_or(443);
-    match named {
-        Some(rule) => allow("network.allowed_domains", rule.origin.clone(), host, port),
-        None => connect(ground, host, port),
+    if let Some(rule) = named {
+        return allow("network.allowed_domains", rule.origin.clone(), host, port);
     }
+    let mut reason = connect(ground, host, port);
+    // Nobody has said yet on which port.
+    if reason.verdict == Verdict::Deny && reason.rule == "network.allowed_domains" {
+        reason.text = format!("looking `{host}` up is refused: no rule grants it");
+    }
+    reason
 }
 
 /// Whether this address may be dialled for the host. Asked about the very address that is dialled,

@@ -118,6 +118,12 @@ pub fn opened(directory: i32, pointer: u64, how: &[u8]) -> Option<Call> {
     })
 }
 
+/// Whether an `openat2` asks for a file with a set-uid or set-gid bit.
+pub fn makes_set_id(how: &[u8]) -> bool {
+    let mode = how.get(8..16).and_then(|mode| mode.try_into().ok()).map(u64::from_ne_bytes);
+    mode.is_some_and(|mode| mode & u64::from(libc::S_ISUID | libc::S_ISGID) != 0)
+}
+
 /// The calls that name a directory, and those of the others that every architecture has.
 fn by_directory(nr: c_long, [a0, a1, a2, a3, a4, _]: [u64; 6]) -> Option<Call> {
     use Operation as O;

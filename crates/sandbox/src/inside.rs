@@ -40,7 +40,7 @@ pub(crate) struct Inside<'a> {
     pub(crate) private: Option<&'a Path>,
     pub(crate) covers: bool,
     pub(crate) processors: &'a Processors,
-    pub(crate) omit: Omit,
+    pub(crate) omit: &'a [Layer],
 }
 
 /// What must be out of reach: tried from inside before the command runs.
@@ -52,13 +52,10 @@ pub struct Canary {
     pub port: u16,
 }
 
-/// A layer to leave out. For tests that prove what each layer is for; nothing else sets it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Omit {
-    /// Nothing.
-    #[default]
-    Nothing,
-    /// What hides: the host's file system is the root, as it is.
+/// A layer that can be left out. For tests that prove what each is for; nothing else does that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Layer {
+    /// What hides: without it the host's file system is the root, as it is.
     Mounts,
     /// Landlock.
     Landlock,
@@ -79,6 +76,15 @@ impl Inside<'_> {
             Ok(missing) => self.start(missing),
             Err(failed) => self.fail(failed),
         }
+    }
+
+    fn omits(&self, layer: Layer) -> bool {
+        self.omit.contains(&layer)
+    }
+
+    /// What the command gets of the environment around the wall: nothing.
+    fn inherited(&self) -> Vec<(OsString, OsString)> {
+        if self.omits(Layer::Environment) { std::env::vars_os().collect() } else { Vec::new() }
     }
 
     fn fail(&self, failed: Failed) -> ! {
@@ -106,7 +112,7 @@ impl Inside<'_> {
             return Ok(Vec::new());
         }
         map_user(self.user)?;
-        let missing = if self.omit == Omit::Mounts { Vec::new() } else { self.mount()? };
+        let missing = if self.omits(Layer::Mounts) { Vec::new() } else { self.mount()? };
         if self.plan.network == Net::Own {
             sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
             let doors = Doors::make(self.plan).map_err(|error| Failed::new(Step::Doors, error))?;
@@ -150,7 +156,9 @@ impl Inside<'_> {
     fn start(self, missing: Vec<String>) -> ! {
         // What this process was started with is not for the run to see.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
-        sys::wipe_environment();
+        if !self.omits(Layer::Environment) {
+            sys::wipe_environment();
+        }
         if self.enforcement == Enforcement::Landlock {
             self.start_and_outlive(missing);
         }
@@ -251,7 +259,7 @@ impl Inside<'_> {
 
     fn become_command(self, missing: Vec<String>) -> ! {
         let failed = match self.close_door(missing) {
-            Ok(()) => execute(self.plan, self.command, self.omit),
+            Ok(()) => execute(self.plan, self.command, &self.inherited()),
             Err(failed) => failed,
         };
         self.fail(failed)
@@ -271,15 +279,15 @@ impl Inside<'_> {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
         })?;
         drop_capabilities()?;
-        let landlock = if self.omit == Omit::Landlock {
+        let landlock = if self.omits(Layer::Landlock) {
             0
         } else {
             rights::restrict(self.plan, self.enforcement)?
         };
-        if self.omit != Omit::Seccomp {
+        if !self.omits(Layer::Seccomp) {
             self.filter()?;
         }
-        if self.omit != Omit::Descriptors {
+        if !self.omits(Layer::Descriptors) {
             sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
         }
         sys::reset_signals();
@@ -393,12 +401,10 @@ fn drop_capabilities() -> Result<(), Failed> {
 }
 
 /// Replaces this process by the command. Returns only if that fails.
-fn execute(plan: &Plan, command: &[OsString], omit: Omit) -> Failed {
+fn execute(plan: &Plan, command: &[OsString], inherited: &[(OsString, OsString)]) -> Failed {
     let text = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
     let arguments: Vec<_> = command.iter().map(|word| text(word)).collect();
-    let inherited: Vec<_> =
-        if omit == Omit::Environment { std::env::vars_os().collect() } else { Vec::new() };
-    let variables = plan.environment.iter().chain(&inherited);
+    let variables = plan.environment.iter().chain(inherited);
     let environment: Vec<_> = variables
         .map(|(name, value)| {
             let mut pair = name.clone();
@@ -428,7 +434,7 @@ fn execute(plan: &Plan, command: &[OsString], omit: Omit) -> Failed {
 
 /// Where a program may be: as it is named, or in the directories of PATH.
 fn programs(program: &OsStr, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    if program.as_bytes().contains(&b'/') {
+    if program.is_empty() || program.as_bytes().contains(&b'/') {
         return vec![program.into()];
     }
     let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);

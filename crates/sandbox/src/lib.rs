@@ -37,7 +37,7 @@ pub use attempt::{Attempt, Operation};
 pub use doors::Doors;
 pub use failure::{Failed, Step};
 pub use got::{Asked, Attribution, Enforcement, Got, Lack, SelfTest};
-pub use inside::{Canary, Omit};
+pub use inside::{Canary, Layer};
 pub use program::Program;
 pub use rights::version as landlock_version;
 pub use supervisor::{End, Launch, Outcome, WallError, run};

@@ -16,8 +16,8 @@ use crate::sys::Reply;
 /// A lock file, and the file that it is for, in one directory.
 pub(crate) struct Lock {
     directory: OwnedFd,
-    lock: OsString,
-    file: OsString,
+    name: OsString,
+    locked: OsString,
 }
 
 /// Files that are longer are not compared.
@@ -40,12 +40,12 @@ impl Lock {
             ResolveFlags::NO_SYMLINKS,
         )
         .ok()?;
-        Some(Self { directory, lock: expected, file: name.to_owned() })
+        Some(Self { directory, name: expected, locked: name.to_owned() })
     }
 
     /// Whether both files say the same.
     pub(crate) fn changes_nothing(&self) -> bool {
-        let (Ok(lock), Ok(file)) = (self.text(&self.lock), self.text(&self.file)) else {
+        let (Ok(lock), Ok(file)) = (self.text(&self.name), self.text(&self.locked)) else {
             return false;
         };
         lock == file
@@ -53,7 +53,7 @@ impl Lock {
 
     /// Takes the lock file away, which is what is left to do.
     pub(crate) fn remove(&self) -> Reply {
-        match rustix::fs::unlinkat(&self.directory, &self.lock, AtFlags::empty()) {
+        match rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty()) {
             Ok(()) => Reply::Done,
             Err(error) => Reply::Errno(error.raw_os_error()),
         }

@@ -219,7 +219,18 @@ impl<'a> Mounts<'a> {
             Kind::Processes => processes()?,
             Kind::Terminals => terminals()?,
         };
-        attach_to(tree.as_fd(), target.as_fd())
+        attach_to(tree.as_fd(), target.as_fd())?;
+        if piece.kind == Kind::Processes { self.hide_keys(piece) } else { Ok(()) }
+    }
+
+    /// The kernel lists the keys of a user in every view of processes, by name.
+    fn hide_keys(&mut self, processes: &Piece) -> io::Result<()> {
+        match find(self.root.as_fd(), &processes.path.join("keys".as_ref())) {
+            Ok(keys) => attach_to(self.text("")?.as_fd(), keys.as_fd()),
+            // A kernel without keys.
+            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// The host's tree for a piece: taken at the beginning, or what already lies at its place.

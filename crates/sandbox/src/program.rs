@@ -29,13 +29,21 @@ impl Program {
         Self { pid, path, argv: command_line(view, pid).unwrap_or_default() }
     }
 
-    /// The same in the view that this process has.
+    /// The same in the view that this process has, where a process of the run has another number.
     pub(crate) fn look_up_here(pid: u32) -> Self {
         let view = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
-        let mut program = view.map(|view| Self::look_up(view.as_fd(), pid)).unwrap_or_default();
-        program.pid = pid;
+        let Ok(view) = view else { return Self { pid, ..Self::default() } };
+        let mut program = Self::look_up(view.as_fd(), pid);
+        program.pid = number_inside(view.as_fd(), pid).unwrap_or(pid);
         program
     }
+}
+
+/// The number of a process as the innermost namespace that it is in counts.
+fn number_inside(view: BorrowedFd<'_>, pid: u32) -> Option<u32> {
+    let status = read_text(view, &format!("{pid}/status"))?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+    numbers.split_whitespace().last()?.parse().ok()
 }
 
 /// The program that holds an end of a connection inside a run.

@@ -4,7 +4,7 @@ use std::io;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, Scope,
+    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use model::{Base, Kind, Net, Piece, Plan};
 
@@ -29,12 +29,19 @@ pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Fai
         return Ok(0);
     }
     let abi = ABI::from(version);
-    apply(plan, enforcement, abi)
-        .map_err(|error| Failed::new(Step::Landlock, io::Error::other(error.to_string())))?;
-    Ok(version)
+    let fail = |error: String| Failed::new(Step::Landlock, io::Error::other(error));
+    // The rights asked for are those that this kernel knows, so all of them must hold.
+    match apply(plan, enforcement, abi).map_err(|error| fail(error.to_string()))? {
+        RulesetStatus::FullyEnforced => Ok(version),
+        status => Err(fail(format!("the kernel answers {status:?}"))),
+    }
 }
 
-fn apply(plan: &Plan, enforcement: Enforcement, abi: ABI) -> Result<(), landlock::RulesetError> {
+fn apply(
+    plan: &Plan,
+    enforcement: Enforcement,
+    abi: ABI,
+) -> Result<RulesetStatus, landlock::RulesetError> {
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
     let mut ruleset = Ruleset::default()
@@ -68,8 +75,7 @@ fn apply(plan: &Plan, enforcement: Enforcement, abi: ABI) -> Result<(), landlock
     if enforcement == Enforcement::Landlock {
         created = add(created, std::path::Path::new("/proc"), read)?;
     }
-    created.restrict_self()?;
-    Ok(())
+    Ok(created.restrict_self()?.ruleset)
 }
 
 /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries around

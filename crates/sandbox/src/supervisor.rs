@@ -19,7 +19,7 @@ use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
 use crate::group::Group;
-use crate::inside::{Canary, Inside, Omit};
+use crate::inside::{Canary, Inside, Layer};
 use crate::late;
 use crate::notify::{self, Judged, Watcher};
 use crate::probe;
@@ -50,8 +50,8 @@ pub struct Launch<'a> {
     pub user: (u32, u32),
     /// Whether files may have to be covered while the run goes on.
     pub covers: bool,
-    /// A layer to leave out, for tests.
-    pub omit: Omit,
+    /// Layers to leave out, for tests.
+    pub omit: &'a [Layer],
 }
 
 /// How a run ended.
@@ -475,11 +475,13 @@ impl<'a> Supervisor<'a> {
         if self.started.is_some() {
             self.activity.happened();
         }
-        if let Ok(Some(reply)) = reply {
+        let Ok(Some(reply)) = reply else { return Next::GoOn };
+        match rustix::io::write(device, reply) {
             // The asker may be gone, which is no matter.
-            let _ = rustix::io::write(device, reply);
+            Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
+            // It would wait for ever.
+            Err(error) => Next::Fail(self.failed(Step::Talk, error.into())),
         }
-        Next::GoOn
     }
 
     fn serve_call(&mut self, warden: &mut dyn Warden) -> Next {
@@ -534,7 +536,7 @@ impl<'a> Supervisor<'a> {
             Message::Ready { test, mut missing, landlock } => {
                 self.got.landlock = landlock;
                 missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
-                if !test.holds() && self.launch.omit != Omit::SelfTest {
+                if !test.holds() && !self.launch.omit.contains(&Layer::SelfTest) {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(WallError::DoesNotHold(what));
                 }

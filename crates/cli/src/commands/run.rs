@@ -9,7 +9,7 @@ use std::time::{Instant, SystemTime};
 use agents::Agent;
 use model::{AbsPath, DomainRule, Origin, Plan, Record, Sourced, Verdict, shell_word};
 use policy::{PathRule, Policy, ViolationAction};
-use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Omit};
+use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Layer};
 
 use super::setup_failed;
 use crate::args::{AttributionName, EnforcementName, RunArgs};
@@ -36,6 +36,12 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let cwd = working_directory(&setup)?;
     let Survey { site, dangling } =
         survey(&setup.loaded.policy, &setup.ground, known.then_some(agent));
+    if site.marked.iter().any(|marked| marked.path == setup.ground.workspace) {
+        let workspace = &setup.ground.workspace;
+        let text = format!("the workspace {workspace} cannot be looked through");
+        return Err(Failure::unavailable(text)
+            .hint("names in it must be protected; make it readable for yourself"));
+    }
     let network = network(&setup, known);
     let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
     if args.plan {
@@ -78,7 +84,7 @@ impl Run<'_> {
             canary: &canary.canary,
             user: (site.user.uid, site.user.gid),
             covers: keeper.interest.has_patterns(),
-            omit: omit(),
+            omit: &omit(),
         };
         let outcome = match sandbox::run(&launch, &mut keeper) {
             Ok(outcome) => outcome,
@@ -234,11 +240,11 @@ impl Run<'_> {
             // A file of this process. The run has processes of its own, and not yet as many.
             (PathBuf::from(format!("/proc/{pid}/comm")), None)
         } else {
-            let spare = tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::new)?;
+            let spare = tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::unavailable)?;
             (spare.path().to_path_buf(), Some(spare))
         };
-        let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::new)?;
-        let port = listener.local_addr().map_err(Failure::new)?.port();
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::unavailable)?;
+        let port = listener.local_addr().map_err(Failure::unavailable)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
     }
 }
@@ -395,20 +401,22 @@ fn minimum(policy: &Policy) -> Enforcement {
     }
 }
 
-/// A layer to leave out, so that tests can show what it is for. Only in builds for tests.
-fn omit() -> Omit {
+/// Layers to leave out, so that tests can show what they are for. Only in builds for tests.
+fn omit() -> Vec<Layer> {
     if !cfg!(debug_assertions) {
-        return Omit::Nothing;
+        return Vec::new();
     }
-    match std::env::var("RINGWALL_OMIT").as_deref() {
-        Ok("mounts") => Omit::Mounts,
-        Ok("landlock") => Omit::Landlock,
-        Ok("seccomp") => Omit::Seccomp,
-        Ok("descriptors") => Omit::Descriptors,
-        Ok("environment") => Omit::Environment,
-        Ok("self-test") => Omit::SelfTest,
-        _ => Omit::Nothing,
-    }
+    let names = std::env::var("RINGWALL_OMIT").unwrap_or_default();
+    let layer = |name: &str| match name {
+        "mounts" => Some(Layer::Mounts),
+        "landlock" => Some(Layer::Landlock),
+        "seccomp" => Some(Layer::Seccomp),
+        "descriptors" => Some(Layer::Descriptors),
+        "environment" => Some(Layer::Environment),
+        "self-test" => Some(Layer::SelfTest),
+        _ => None,
+    };
+    names.split(',').filter_map(layer).collect()
 }
 
 fn run_id() -> String {

@@ -14,20 +14,24 @@ use sandbox::Operation;
 /// The protected names that stood before the run.
 pub(crate) struct Births {
     before: BTreeSet<AbsPath>,
+    /// Directories that were frozen as a whole: what is in them is as old as they are.
+    frozen: BTreeSet<AbsPath>,
     worktree: Option<Worktree>,
 }
 
 impl Births {
     pub(crate) fn new(
         before: impl IntoIterator<Item = AbsPath>,
+        frozen: impl IntoIterator<Item = AbsPath>,
         worktree: Option<&Worktree>,
     ) -> Self {
-        Self { before: before.into_iter().collect(), worktree: worktree.cloned() }
+        let (before, frozen) = (before.into_iter().collect(), frozen.into_iter().collect());
+        Self { before, frozen, worktree: worktree.cloned() }
     }
 
     /// Whether a name stood before the run.
     pub(crate) fn is_old(&self, path: &AbsPath) -> bool {
-        self.before.contains(path)
+        self.before.contains(path) || self.frozen.iter().any(|dir| path.is_within(dir))
     }
 
     /// Whether a repository stood before the run.

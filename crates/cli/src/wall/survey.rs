@@ -36,16 +36,14 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground, agent: Option<&Agent>) ->
     }
     let grants = grants(policy, ground, &mut resolver);
     let worktree = worktree(&ground.workspace);
-    let mut finds = Finds {
-        interest: Interest::new(policy, ground),
-        resolver,
-        marked: Vec::new(),
-        dangling: Vec::new(),
-    };
+    let mut finds = Finds { resolver, ..Finds::new(policy, ground) };
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
-    let Finds { marked, dangling, .. } = finds;
+    let Finds { mut marked, dangling, unreadable, .. } = finds;
+    // What cannot be looked into might hold anything.
+    let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
+    marked.extend(unreadable.into_iter().map(frozen));
     let identity = identity(ground.home.as_path());
     let site = Site {
         entries,
@@ -105,18 +103,25 @@ fn agent_site(agent: &Agent, ground: &Ground) -> AgentSite {
     }
 }
 
+/// What stands on a run's writable ground now.
+pub(crate) struct Now {
+    /// Protected names.
+    pub(crate) marked: Vec<Marked>,
+    /// Directories that cannot be looked into.
+    pub(crate) unreadable: Vec<AbsPath>,
+}
+
 /// Protected names that stand on a run's writable ground now.
-pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Vec<Marked> {
-    let mut finds = Finds {
-        interest: Interest::new(policy, ground),
-        resolver: Resolver::default(),
-        marked: Vec::new(),
-        dangling: Vec::new(),
-    };
-    for root in roots(policy, ground, grants) {
-        finds.look_through(&root);
-    }
-    finds.marked
+pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Now {
+    look_now(policy, ground, &roots(policy, ground, grants))
+}
+
+/// The same below some directories.
+pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> Now {
+    let mut finds = Finds::new(policy, ground);
+    dirs.iter().for_each(|dir| finds.look_through(dir));
+    let Finds { marked, unreadable, .. } = finds;
+    Now { marked, unreadable }
 }
 
 /// The trees in which single entries may have to be treated by themselves.
@@ -148,20 +153,25 @@ struct Finds<'a> {
     resolver: Resolver,
     marked: Vec<Marked>,
     dangling: Vec<AbsPath>,
+    unreadable: Vec<AbsPath>,
 }
 
-impl Finds<'_> {
+impl<'a> Finds<'a> {
+    fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
+        Self {
+            interest: Interest::new(policy, ground),
+            resolver: Resolver::default(),
+            marked: Vec::new(),
+            dangling: Vec::new(),
+            unreadable: Vec::new(),
+        }
+    }
+
     fn look_through(&mut self, root: &AbsPath) {
         facts::walk(root.as_path(), &mut |visit| match visit {
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
-                // What cannot be looked into might hold anything.
-                if let Ok(path) = AbsPath::lexical(path)
-                    && path != *root
-                {
-                    let (mark, entry) = (Mark::Frozen, Entry::Directory);
-                    self.marked.push(Marked { path, mark, entry });
-                }
+                self.unreadable.extend(AbsPath::lexical(path).ok());
                 Step::Past
             }
         });

@@ -3,13 +3,17 @@
 //! Such names cannot be mounted over before they exist, and a call that is watched can be made to
 //! look like another. So their coming is refused, and looked for once more at the end.
 
+use std::fs::Permissions;
 use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use facts::{Step, Visit};
 use model::{AbsPath, FileText};
-use policy::wall::{Grant, Mark, Marked, Worktree};
+use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
+use rustix::fs::{OFlags, ResolveFlags};
 
 use super::births::{Births, repository};
 use super::survey;
@@ -31,17 +35,69 @@ pub(crate) fn sweep(
     since: SystemTime,
 ) -> Vec<Tampering> {
     let mut found = Vec::new();
-    for marked in survey::protected_now(&setup.loaded.policy, &setup.ground, grants) {
+    let (policy, ground) = (&setup.loaded.policy, &setup.ground);
+    let mut now = survey::protected_now(policy, ground, grants);
+    // A name in a directory that cannot be looked into can be used all the same.
+    let mut opened = Vec::new();
+    while let Some(dir) = now.unreadable.pop() {
+        if births.is_old(&dir) {
+            continue;
+        }
+        opened.extend(Opened::new(&dir));
+        let inside = survey::look_now(policy, ground, std::slice::from_ref(&dir));
+        if inside.unreadable.contains(&dir) {
+            let what = "a directory cannot be looked into any more".into();
+            found.push(Tampering { path: dir.as_path().to_path_buf(), moved_to: None, what });
+            continue;
+        }
+        now.marked.extend(inside.marked);
+        now.unreadable.extend(inside.unreadable);
+    }
+    for marked in &now.marked {
         if !births.is_old(&marked.path) && marked.mark != Mark::Hidden {
-            found.extend(judge(&marked, births));
+            found.extend(judge(marked, births));
         }
     }
+    // The innermost first: the way to it must still be open.
+    opened.into_iter().rev().for_each(Opened::close);
     found.extend(planted_repositories(setup.ground.workspace.as_path(), since));
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
         found.extend(foreign_head(worktree));
     }
     found
+}
+
+/// A directory that was made readable, to be looked through.
+struct Opened {
+    directory: OwnedFd,
+    mode: u32,
+}
+
+impl Opened {
+    fn new(dir: &AbsPath) -> Option<Self> {
+        // Another run may be at work here, and put a link in the way.
+        let directory = rustix::fs::openat2(
+            rustix::fs::CWD,
+            dir.as_path(),
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            rustix::fs::Mode::empty(),
+            ResolveFlags::NO_SYMLINKS,
+        )
+        .ok()?;
+        let mode = rustix::fs::fstat(&directory).ok()?.st_mode & 0o7777;
+        let opened = Self { directory, mode };
+        opened.set(mode | 0o700).then_some(opened)
+    }
+
+    fn set(&self, mode: u32) -> bool {
+        let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+        std::fs::set_permissions(path, Permissions::from_mode(mode)).is_ok()
+    }
+
+    fn close(self) {
+        self.set(self.mode);
+    }
 }
 
 fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
@@ -52,18 +108,21 @@ fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
             if path.is_dir() { Vec::new() } else { vec![aside(path, "a git link appeared")] }
         }
-        Some((_, below)) if below == Path::new("hooks") => foreign_hooks(path),
+        // What a link leads to is not the repository's own.
+        Some((_, below)) if below == Path::new("hooks") && !path.is_symlink() => {
+            foreign_hooks(path, |_| true)
+        }
         Some((_, below)) if below == Path::new("config") && is_harmless_config(path) => Vec::new(),
         Some((_, below)) if below == Path::new("objects/info/alternates") => Vec::new(),
         _ => vec![aside(path, "a protected name appeared")],
     }
 }
 
-fn foreign_hooks(hooks: &Path) -> Vec<Tampering> {
+fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
     let Ok(entries) = hooks.read_dir() else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     paths
-        .filter(|path| path.extension().is_none_or(|ending| ending != "sample"))
+        .filter(|path| path.extension().is_none_or(|ending| ending != "sample") && counts(path))
         .map(|path| aside(&path, "a git hook appeared"))
         .collect()
 }
@@ -110,37 +169,62 @@ fn is_harmless_config(path: &Path) -> bool {
             continue;
         }
         let key = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let url = line.split_once('=').map(|(_, value)| value.trim()).unwrap_or_default();
-        if !known.contains(&key.as_str()) || url.starts_with("ext::") || line.ends_with('\\') {
+        // Git runs what such a URL says, also where it is quoted.
+        if !known.contains(&key.as_str()) || line.contains("ext::") || line.ends_with('\\') {
             return false;
         }
     }
     true
 }
 
-/// Directories that git would take for a bare repository, and that are new. Nothing can keep them
-/// from being made without keeping ordinary directories from being made.
+/// Directories that git would take for a repository although they are not called `.git`. Nothing
+/// can keep them from being made without keeping ordinary directories from being made, so what
+/// names programs in them is moved aside if it is new.
 fn planted_repositories(workspace: &Path, since: SystemTime) -> Vec<Tampering> {
-    let mut found = Vec::new();
+    let mut found = disarm(workspace, since);
     facts::walk(workspace, &mut |visit| {
         let Visit::Entry(path, kind) = visit else { return Step::Past };
         if !kind.is_dir() || path.file_name().is_some_and(|name| name == ".git") {
             return Step::Past;
         }
-        let config = path.join("config");
-        let looks_bare = path.join("HEAD").exists()
-            && path.join("objects").is_dir()
-            && path.join("refs").is_dir();
-        let new =
-            config.metadata().and_then(|config| config.modified()).is_ok_and(|time| time >= since);
-        if looks_bare && new && !is_harmless_config(&config) {
-            let what = "a bare repository whose configuration may name programs appeared".into();
-            found.push(Tampering { path: path.to_path_buf(), moved_to: None, what });
-            return Step::Past;
-        }
+        found.extend(disarm(path, since));
         Step::Into
     });
     found
+}
+
+fn disarm(dir: &Path, since: SystemTime) -> Vec<Tampering> {
+    let there = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    let whole = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
+    // Git takes a HEAD that is a link to nothing, and parts that lie in a common directory.
+    if !there("HEAD") || !(there("commondir") || whole()) {
+        return Vec::new();
+    }
+    let (config, hooks) = (dir.join("config"), dir.join("hooks"));
+    let mut found = Vec::new();
+    if is_new(&config, since) && !is_harmless_config(&config) {
+        found.push(aside(&config, "a repository's configuration that may name programs appeared"));
+    }
+    for name in ["commondir", "config.worktree"] {
+        if is_new(&dir.join(name), since) {
+            found.push(aside(&dir.join(name), "a part of a repository appeared"));
+        }
+    }
+    if hooks.is_symlink() && is_new(&hooks, since) {
+        found.push(aside(&hooks, "a directory of git hooks appeared"));
+    } else {
+        found.extend(foreign_hooks(&hooks, |hook| is_new(hook, since)));
+    }
+    found
+}
+
+/// Whether something was made, moved or changed since. The time of the last change of what is
+/// known about a file, unlike that of its text, cannot be set.
+fn is_new(path: &Path, since: SystemTime) -> bool {
+    let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let changed = |file: std::fs::Metadata| (file.ctime(), file.ctime_nsec());
+    let since = (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()));
+    path.symlink_metadata().is_ok_and(|file| changed(file) >= since)
 }
 
 /// References of other branches that appeared beside the worktree's own.
@@ -192,6 +276,8 @@ pub(crate) fn before(
     dangling: &[AbsPath],
     worktree: Option<&Worktree>,
 ) -> Births {
-    let marked = marked.iter().map(|marked| marked.path.clone());
-    Births::new(marked.chain(dangling.iter().cloned()), worktree)
+    let whole = |marked: &&Marked| marked.mark == Mark::Frozen && marked.entry == Entry::Directory;
+    let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
+    let names = marked.iter().map(|marked| marked.path.clone());
+    Births::new(names.chain(dangling.iter().cloned()), frozen, worktree)
 }

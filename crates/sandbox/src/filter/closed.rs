@@ -71,8 +71,9 @@ const MISSING: &[c_long] = &[
 /// No file with a set-uid or set-gid bit, and no device. It would wait on the host, outside.
 ///
 /// `mkdir` takes no such bits from its argument. What `openat2` is asked for stands behind a
-/// pointer: there only `no_new_privs` and mounts without set-uid hold, and those end with the
-/// wall.
+/// pointer: the supervisor refuses it where calls are watched, and a thread that changes it while
+/// the supervisor looks is stopped only by `no_new_privs` and mounts without set-uid, which end
+/// with the wall.
 fn files() -> Vec<(c_long, Tree)> {
     Vec::from([
         (libc::SYS_openat, opening(Word::low(2), Word::low(3))),

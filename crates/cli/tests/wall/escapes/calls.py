@@ -1,7 +1,7 @@
-import ctypes, os, platform, socket, struct, sys, time
+import ctypes, os, socket, struct, sys, time
 
 libc = ctypes.CDLL(None, use_errno=True)
-ARM = platform.machine() == 'aarch64'
+ARM = os.uname().machine == 'aarch64'
 NUMBERS = {
     'open_by_handle_at': (304, 265), 'name_to_handle_at': (303, 264), 'ptrace': (101, 117),
     'process_vm_readv': (310, 270), 'process_vm_writev': (311, 271), 'pidfd_open': (434, 434),
@@ -14,8 +14,8 @@ NUMBERS = {
     'clock_settime': (227, 112), 'memfd_secret': (447, 447), 'kexec_load': (246, 104),
     'inotify_init1': (294, 26), 'inotify_add_watch': (254, 27), 'swapon': (167, 224),
     'sched_setaffinity': (203, 122), 'ioprio_set': (251, 30), 'mq_open': (240, 180),
-    'name_to': (303, 264), 'reboot': (169, 142), 'acct': (163, 89), 'personality': (135, 92),
-    'unshare': (272, 97), 'chroot': (161, 51), 'pidfd_send_signal': (424, 424),
+    'reboot': (169, 142), 'acct': (163, 89), 'personality': (135, 92),
+    'unshare': (272, 97), 'iopl': (172, -1), 'chroot': (161, 51), 'pidfd_send_signal': (424, 424),
 }
 
 

@@ -179,7 +179,7 @@ static double now(void) {
     return time.tv_sec + time.tv_nsec / 1e9;
 }
 
-/* Opens the flipping path for half a second, or until it has read what it should not. */
+/* Opens the flipping path for a moment, or until it has read what it should not. */
 static void race(struct paths paths, const char *text) {
     pthread_t flipper;
     char wanted[256] = "", read_back[256];
@@ -188,7 +188,7 @@ static void race(struct paths paths, const char *text) {
         fail("pthread_create");
     int good = open(paths.good, O_RDONLY);
     ssize_t known = read(good, wanted, sizeof wanted);
-    for (double end = now() + 0.5; now() < end;) {
+    for (double end = now() + 0.3; now() < end;) {
         int file = open(flipping, text ? O_WRONLY | O_CREAT | O_APPEND : O_RDONLY, 0644);
         if (file < 0)
             continue;

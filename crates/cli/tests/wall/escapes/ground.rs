@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,22 +14,34 @@ use super::row::{How, Row, Sign};
 use crate::yard::{As, Yard};
 
 /// Everything that exists for one series of attempts.
-pub(super) struct Ground {
-    pub(super) yard: Yard,
-    pub(super) is_root: bool,
-    pub(super) mark: String,
+pub(crate) struct Ground {
+    /// Ends before its place is taken away.
+    neighbour: Neighbour,
+    pub(crate) yard: Yard,
+    pub(crate) is_root: bool,
+    pub(crate) mark: String,
     secret: String,
     python: PathBuf,
-    neighbour: Neighbour,
     facts: BTreeMap<String, String>,
     shared: Shared,
+    /// How everything looked when it was new.
+    looks: Looks,
+}
+
+/// What is built around an attempt.
+pub(crate) struct Wall {
+    /// Options of `ringwall run`.
+    pub(crate) options: &'static [&'static str],
+    /// Layers that are left out.
+    pub(crate) omit: &'static str,
 }
 
 /// How an attempt went.
-pub(super) struct Tried {
-    pub(super) ran: bool,
-    pub(super) escaped: bool,
-    pub(super) output: Output,
+#[derive(Debug)]
+pub(crate) struct Tried {
+    pub(crate) ran: bool,
+    pub(crate) escaped: bool,
+    pub(crate) output: Output,
 }
 
 /// The directories that each attempt gets anew.
@@ -41,7 +54,7 @@ version = 1
 action = "deny"
 [filesystem]
 deny_read = ["**/*.pem"]
-deny_write = ["frozen.txt", "frozen"]
+deny_write = ["project/frozen.txt", "project/frozen"]
 [limits]
 processes = 150
 memory = "400MiB"
@@ -50,7 +63,7 @@ file_size = "8MiB"
 
 impl Ground {
     /// Nothing if this machine lacks what the attempts are written in.
-    pub(super) fn new(who: As) -> Option<Self> {
+    pub(crate) fn new(who: As) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let Some(python) = program("python3") else {
             eprintln!("skipped: no python3 in /usr/bin or /usr/local/bin to try escapes with");
@@ -89,7 +102,7 @@ impl Ground {
             assert!(made.success());
             std::fs::write(dir.join("secret.txt"), &secret).unwrap();
         }
-        renew(&yard);
+        let looks = renew(&yard, &Looks::new());
         let mut facts: BTreeMap<String, String> = [
             ("YARD", yard.path("")),
             ("PROJECT", yard.project()),
@@ -106,22 +119,30 @@ impl Ground {
         .into();
         let neighbour = Neighbour::start(&yard, &python, &name, &secret, &mut facts);
         let mark = String::new();
-        Some(Self { yard, is_root, mark, secret, python, neighbour, facts, shared })
+        Some(Self { neighbour, yard, is_root, mark, secret, python, facts, shared, looks })
     }
 
     /// A number that the neighbour told, such as its process.
-    pub(super) fn fact(&self, name: &str) -> &str {
+    pub(crate) fn fact(&self, name: &str) -> &str {
         &self.facts[name]
     }
 
-    /// Tries a row, behind the wall with this attribution or with nothing around it.
-    pub(super) fn attempt(&mut self, row: &Row, attribution: Option<&str>) -> Tried {
+    /// Takes a wall without namespaces.
+    pub(crate) fn accept_landlock(&self) {
+        let weaker = format!("{CONFIG}[confinement]\nminimum = \"landlock\"\n");
+        self.yard.write("wall.toml", &weaker);
+    }
+
+    /// Tries a row, behind a wall or with nothing around it.
+    pub(crate) fn attempt(&mut self, row: &Row, wall: Option<&Wall>) -> Tried {
         static COUNT: AtomicU32 = AtomicU32::new(0);
-        renew(&self.yard);
+        self.looks = renew(&self.yard, &self.looks);
         self.mark = format!("mark{}x", COUNT.fetch_add(1, Ordering::Relaxed));
         self.neighbour.forget();
-        let output = self.command(row, attribution).output().unwrap();
-        self.neighbour.catch_up();
+        let output = self.command(row, wall).output().unwrap();
+        if matches!(row.sign, Sign::Heard | Sign::Host(_)) {
+            self.neighbour.catch_up();
+        }
         let stdout = String::from_utf8_lossy(&output.stdout);
         let says = |word: &str| stdout.lines().any(|line| line.trim_end() == word);
         let escaped = match row.sign {
@@ -135,17 +156,17 @@ impl Ground {
             Sign::Host(changed) => changed(self),
         };
         let ran = says("RAN");
-        self.clear_up();
+        self.clear_up(row);
         Tried { ran, escaped, output }
     }
 
     /// Whether the neighbour heard something.
-    pub(super) fn heard(&self, text: &str) -> bool {
+    pub(crate) fn heard(&self, text: &str) -> bool {
         self.neighbour.heard(text)
     }
 
     /// The processes of the host that carry the mark of this attempt.
-    pub(super) fn survivors(&self) -> Vec<String> {
+    pub(crate) fn survivors(&self) -> Vec<String> {
         let entries = std::fs::read_dir("/proc").unwrap().flatten();
         let carries = |entry: &std::fs::DirEntry| {
             let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -157,7 +178,7 @@ impl Ground {
             .collect()
     }
 
-    fn command(&self, row: &Row, attribution: Option<&str>) -> Command {
+    fn command(&self, row: &Row, wall: Option<&Wall>) -> Command {
         let python = self.python.to_str().unwrap();
         let mut words: Vec<String> = Vec::new();
         if row.terminal {
@@ -169,11 +190,12 @@ impl Ground {
         let around = format!("{}\n{before}\n\"$@\"\n{after}", self.bash_facts());
         words.extend(["timeout", "--foreground", "-k", "5", "120"].map(String::from));
         words.extend(["/bin/bash".into(), "-c".into(), around, "around".into()]);
-        if let Some(attribution) = attribution {
+        if let Some(wall) = wall {
             let (binary, config) = (self.yard.binary(), self.yard.path("wall.toml"));
             words.extend([binary.display().to_string(), "run".into(), "--config".into()]);
-            words.extend([config.display().to_string(), "--attribution".into()]);
-            words.extend([attribution.into(), "--".into()]);
+            words.extend([config.display().to_string()]);
+            words.extend(wall.options.iter().map(|word| String::from(*word)));
+            words.push("--".into());
         }
         words.extend(match row.how {
             How::Bash(text) => {
@@ -185,12 +207,13 @@ impl Ground {
                 let facts = self.python_facts();
                 let calls = include_str!("calls.py");
                 let start = "os.dup2(1, 2)\nprint('RAN', flush=True)";
-                [python.into(), "-c".into(), format!("{calls}\n{start}\n{facts}\n{text}")]
+                [python.into(), "-ISc".into(), format!("{calls}\n{start}\n{facts}\n{text}")]
             }
         });
         let mut words = words.into_iter();
         let mut command = self.yard.command(words.next().unwrap());
         command.args(words).env("API_TOKEN", &self.secret);
+        command.env("RINGWALL_OMIT", wall.map_or("", |wall| wall.omit));
         command
     }
 
@@ -207,9 +230,11 @@ impl Ground {
         format!("{}MARK = '{}'", facts.collect::<String>(), self.mark)
     }
 
-    fn clear_up(&self) {
-        for pid in self.survivors() {
-            let _ = Command::new("kill").args(["-9", &pid]).status();
+    fn clear_up(&self, row: &Row) {
+        if matches!(row.sign, Sign::Host(_)) {
+            for pid in self.survivors() {
+                let _ = Command::new("kill").args(["-9", &pid]).status();
+            }
         }
         let _ = std::fs::remove_file(self.yard.path("run/new"));
         for dir in &self.shared.0 {
@@ -233,17 +258,60 @@ impl Drop for Shared {
     }
 }
 
-/// Makes everything as it was.
-fn renew(yard: &Yard) {
-    for dir in RENEWED {
-        let path = yard.path(dir);
-        if std::fs::remove_dir_all(&path).is_err() && path.exists() {
-            let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(&path).status();
-            std::fs::remove_dir_all(&path).unwrap();
+/// What stands where.
+type Looks = BTreeMap<PathBuf, Look>;
+
+/// What tells whether something is still what it was. A directory changes with what is in it, so
+/// of that only its own settings count.
+#[derive(PartialEq, Eq)]
+enum Look {
+    Directory { number: u64, mode: u32, owner: u32 },
+    File { number: u64, changed: (i64, i64) },
+}
+
+fn look(yard: &Yard) -> Looks {
+    let mut looks = Looks::new();
+    let mut paths: Vec<_> = RENEWED.iter().map(|dir| yard.path(dir)).collect();
+    while let Some(path) = paths.pop() {
+        let Ok(found) = path.symlink_metadata() else { continue };
+        let number = found.ino();
+        let look = if found.is_dir() {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            paths.extend(entries.map(|entry| entry.path()));
+            Look::Directory { number, mode: found.mode(), owner: found.uid() }
+        } else {
+            Look::File { number, changed: (found.ctime(), found.ctime_nsec()) }
+        };
+        looks.insert(path, look);
+    }
+    looks
+}
+
+/// Makes everything as it was, by taking away what is new or changed and copying what is missing.
+fn renew(yard: &Yard, looks: &Looks) -> Looks {
+    let now = look(yard);
+    for path in now.keys().filter(|path| now.get(*path) != looks.get(*path)) {
+        let removed = match path.symlink_metadata() {
+            Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
+            Ok(_) => std::fs::remove_file(path),
+            // It went with a directory.
+            Err(_) => Ok(()),
+        };
+        if removed.is_err() {
+            let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(path).status();
+            std::fs::remove_dir_all(path).unwrap();
         }
     }
-    let copied = Command::new("cp").arg("-a").arg(yard.path("kept/.")).arg(yard.path("")).status();
-    assert!(copied.unwrap().success());
+    let (kept, here) = (yard.path("kept"), yard.path(""));
+    let whole = RENEWED.iter().map(|dir| here.join(dir)).collect::<Vec<_>>();
+    for path in whole.iter().chain(looks.keys()) {
+        if path.symlink_metadata().is_err() {
+            let from = kept.join(path.strip_prefix(&here).unwrap());
+            let copied = Command::new("cp").arg("-a").arg(from).arg(path).status();
+            assert!(copied.unwrap().success());
+        }
+    }
+    if now == *looks { now } else { look(yard) }
 }
 
 /// A program of the system, not one of the user's.
@@ -258,7 +326,7 @@ fn compile(compiler: &Path, yard: &Yard) {
     std::fs::write(yard.path("escape.c"), include_str!("escape.c")).unwrap();
     let build = |kind: &[&str]| {
         let mut command = Command::new(compiler);
-        command.arg(yard.path("escape.c")).args(["-O1", "-pthread", "-o"]);
+        command.arg(yard.path("escape.c")).args(["-Os", "-s", "-pthread", "-o"]);
         command.arg(project.join("escape")).args(kind).stderr(Stdio::null()).status().unwrap()
     };
     if !build(&["-static"]).success() {
@@ -267,13 +335,12 @@ fn compile(compiler: &Path, yard: &Yard) {
     }
     yard.own();
     std::fs::copy(project.join("escape"), project.join("risen")).unwrap();
-    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o4755);
+    let mode = std::fs::Permissions::from_mode(0o4755);
     std::fs::set_permissions(project.join("risen"), mode).unwrap();
 }
 
 /// The block device that a directory is on, as `major:minor`.
 fn device(path: &Path) -> String {
-    use std::os::unix::fs::MetadataExt;
     let device = path.metadata().unwrap().dev();
     format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
 }

@@ -14,6 +14,8 @@ cd outside
 for file in secret.txt movable.txt; do echo "$SECRET" > $file; done
 for file in victim.txt doomed.txt appended.txt; do echo unharmed > $file; done
 touch "names/$SECRET"
+printf %4321d 0 > sized
+touch -d 2002-02-02 sized
 ln -s "$SECRET" telling-link
 printf '#!/bin/sh\necho %s\n' "$SECRET" > tell
 chmod +x tell

@@ -173,4 +173,4 @@ print('OPEN')
     ),
 ];
 
-const TYPED: &str = "read -r -t 1 line; [ \"$line\" = typed ] && echo && echo OPEN";
+const TYPED: &str = "read -r -t 0.3 line; [ \"$line\" = typed ] && echo && echo OPEN";

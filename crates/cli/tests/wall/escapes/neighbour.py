@@ -91,30 +91,34 @@ for fact, value in facts.items():
 tell('ready')
 traffic, sink = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
 sink.bind(('127.0.0.1', 0))
-asked = b''
-while asked is not None:
-    ready, _, _ = select.select([*listeners, *streams, pipe, 0], [], [], 0.05)
-    for source in ready:
-        if source == pipe:
-            tell('heard', os.read(pipe, 4096).decode(errors='replace').strip())
-        elif listeners.get(source) == socket.SOCK_STREAM:
-            streams.append(source.accept()[0])
-        elif source != 0:
-            try:
-                text = source.recv(4096).decode(errors='replace')
-            except OSError:
-                text = ''
-            tell('heard', text.strip())
-            if source in streams and not text:
-                streams.remove(source)
-                source.close()
-    visit()
-    # Something to overhear.
-    traffic.sendto(secret.encode(), sink.getsockname())
-    if 0 in ready:
-        asked = os.read(0, 100) or None
-        tell((asked or b'end').decode().strip())
-libc.shmctl(segment, 0, None)
-libc.mq_unlink(f'/{name}'.encode())
-if key:
-    call('keyctl', 3, key)
+try:
+    asked = b''
+    while asked is not None:
+        ready, _, _ = select.select([*listeners, *streams, pipe, 0], [], [], 0.05)
+        for source in ready:
+            if source == pipe:
+                tell('heard', os.read(pipe, 4096).decode(errors='replace').strip())
+            elif listeners.get(source) == socket.SOCK_STREAM:
+                streams.append(source.accept()[0])
+            elif source != 0:
+                try:
+                    text = source.recv(4096).decode(errors='replace')
+                except OSError:
+                    text = ''
+                tell('heard', text.strip())
+                if source in streams and not text:
+                    streams.remove(source)
+                    source.close()
+        visit()
+        # Something to see, and something to overhear.
+        with open('tick', 'w') as file:
+            file.write('tick')
+        traffic.sendto(secret.encode(), sink.getsockname())
+        if 0 in ready:
+            asked = os.read(0, 100) or None
+            tell((asked or b'end').decode().strip())
+finally:
+    libc.shmctl(segment, 0, None)
+    libc.mq_unlink(f'/{name}'.encode())
+    if key:
+        call('keyctl', 21, key)

@@ -77,13 +77,12 @@ raw.sendto(head + MARK.encode(), ('127.0.0.1', 0))
         "
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 tap.bind(('lo', 0))
-tap.settimeout(2)
-end = time.time() + 2
+tap.settimeout(1)
+end = time.time() + 0.5
 while time.time() < end:
     packet = tap.recv(65535)
     if b'kept' in packet:
-        print(packet)
-        break
+        print(packet[42:])
 ",
     ),
     python(

@@ -197,6 +197,31 @@ for place in ('/lib', '/usr/lib', '/etc/ld.so.conf.d', '/etc/profile.d'):
         printf '[core]\\n\\tbare = true\\n' > docs/config
         echo $MARK > docs/hooks/reference-transaction",
     ),
+    bash(
+        "settings of such a directory, dated back",
+        Mark("project/docs/config"),
+        "mkdir -p docs/objects docs/refs; echo ref: refs/heads/main > docs/HEAD
+        printf '[core]\\n\\tbare = true\\n\\tfsmonitor = ./%s\\n' $MARK > docs/config
+        touch -d 2001-01-01 docs/config",
+    ),
+    bash(
+        "settings of such a directory, with a link for a head",
+        Mark("project/docs/config"),
+        "mkdir -p docs/objects docs/refs; ln -s refs/heads/main docs/HEAD
+        printf '[core]\\n\\tbare = true\\n\\tfsmonitor = ./%s\\n' $MARK > docs/config",
+    ),
+    bash(
+        "a directory that looks like a part of a repository",
+        Mark("project/docs/commondir"),
+        "mkdir -p docs other/objects other/refs other/$MARK; echo ref: refs/heads/main > docs/HEAD
+        echo ../other/$MARK/.. > docs/commondir",
+    ),
+    bash(
+        "hooks of a new repository, linked",
+        Mark("project/new/.git/hooks/post-checkout"),
+        "git init -q --template= new; mkdir h; echo $MARK > h/post-checkout
+        ln -s ../../h new/.git/hooks",
+    ),
     // What agents read.
     bash(
         "Claude's settings",

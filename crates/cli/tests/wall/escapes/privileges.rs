@@ -127,10 +127,32 @@ try:
 except OSError as error:
     print('OPEN' if error.errno == 22 and os.geteuid() == 0 else error)
 "),
+    python("ports of the machine", Says, "call('iopl', 3); print('OPEN')"),
+    python("a place before everybody", Says, "
+os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+print('OPEN')
+"),
+    python("limits beyond the highest", Says, "
+import resource
+most = resource.getrlimit(resource.RLIMIT_SIGPENDING)[1]
+resource.setrlimit(resource.RLIMIT_SIGPENDING, (most, most + 1))
+print('OPEN')
+"),
+    python("settings of devices", Says, "
+name = '/sys/kernel/mm/transparent_hugepage/khugepaged/defrag'
+value = open(name).read()
+open(name, 'w').write(value)
+print('OPEN')
+"),
     python("accounts of all processes", Says, "call('acct', 0); print('OPEN')"),
     // What would wait on the host, with more rights than whoever runs it.
     bash("a set-uid file", Host(risen), "cp /bin/true f; chmod 4755 f"),
-    bash("a set-gid file", Host(risen), "cp /bin/true f; chmod 2755 f"),
+    python(
+        "a set-gid file, made so",
+        Host(risen),
+        "os.umask(0); os.open('f', os.O_CREAT | os.O_WRONLY, 0o2755)",
+    ),
     python("a set-uid file, made so", Host(risen), "os.umask(0); os.open('f', os.O_CREAT | os.O_WRONLY, 0o4755)"),
     python(
         "a set-uid file, made by the newest call",

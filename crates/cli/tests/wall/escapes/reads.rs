@@ -44,7 +44,7 @@ def swing():
 over = False
 swinger = threading.Thread(target=swing)
 swinger.start()
-end = time.time() + 0.5
+end = time.time() + 0.3
 while time.time() < end:
     try:
         text = open('swinging').read()
@@ -164,7 +164,9 @@ print(os.read(call('openat2', -100, (OUTSIDE + '/secret.txt').encode(), how, len
     bash("read below standard input", Secret, "cat /dev/stdin/secret.txt /proc/self/fd/0/secret.txt")
         .after_outside("exec 0<$OUTSIDE"),
     // What is known about files without opening them.
-    bash("learn that a file is there", Says, "stat $OUTSIDE/secret.txt && echo OPEN"),
+    bash("learn how large a file is", Says, "[ $(stat -c %s $OUTSIDE/sized) = 4321 ] && echo OPEN"),
+    bash("learn how old a file is", Says, "[ $(stat -c %Y $OUTSIDE/sized) -gt 1000000000 ] && echo OPEN"),
+    bash("learn the names of keys", Says, "grep -q $NAME /proc/keys && echo OPEN"),
     bash("learn the names of files", Secret, "ls $OUTSIDE/names"),
     bash("learn what a link says", Secret, "readlink $OUTSIDE/telling-link"),
     python(
@@ -176,9 +178,11 @@ print(os.read(call('openat2', -100, (OUTSIDE + '/secret.txt').encode(), how, len
         "learn when files change",
         Says,
         "
+import select
 watch = call('inotify_init1', 0)
-call('inotify_add_watch', watch, OUTSIDE.encode(), 0xfff)
-print('OPEN')
+call('inotify_add_watch', watch, RUN.encode(), 0xfff)
+if select.select([watch], [], [], 0.5)[0]:
+    print('OPEN')
 ",
     ),
     // What the configuration denies inside the project.
@@ -231,6 +235,21 @@ try:
 except OSError:
     text = call('syslog', 3, ctypes.create_string_buffer(4096), 4096)
 if text:
+    print('OPEN')
+",
+    ),
+    bash(
+        "read where the kernel is",
+        Says,
+        "grep -vq '^0000000000000000' /proc/kallsyms && echo OPEN",
+    ),
+    python(
+        "read where memory really is",
+        Says,
+        "
+text = ctypes.create_string_buffer(b'here')
+entry = os.pread(os.open('/proc/self/pagemap', os.O_RDONLY), 8, ctypes.addressof(text) // 4096 * 8)
+if struct.unpack('Q', entry)[0] & ((1 << 55) - 1):
     print('OPEN')
 ",
     ),

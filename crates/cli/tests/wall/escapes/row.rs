@@ -4,8 +4,8 @@ use super::ground::Ground;
 
 /// An attempt.
 #[derive(Clone, Copy)]
-pub(super) struct Row {
-    pub(super) name: &'static str,
+pub(crate) struct Row {
+    pub(crate) name: &'static str,
     pub(super) how: How,
     pub(super) sign: Sign,
     /// Shell text that runs outside first, in the process that starts the run.

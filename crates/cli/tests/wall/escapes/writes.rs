@@ -69,7 +69,7 @@ def swing():
 over = False
 swinger = threading.Thread(target=swing)
 swinger.start()
-end = time.time() + 0.5
+end = time.time() + 0.3
 while time.time() < end:
     try:
         with open('swinging', 'a') as file:
@@ -110,6 +110,11 @@ swinger.join()
         "leave a socket",
         Host(|ground| there(ground, "outside/new")),
         "socket.socket(socket.AF_UNIX).bind(OUTSIDE + '/new')",
+    ),
+    bash(
+        "take the project away",
+        Host(|ground| gone(ground, "project/hello.txt")),
+        "cd /; mv $PROJECT $PROJECT-evil/",
     ),
     // What belongs to a file besides its text.
     python("cut a file off", Host(emptied), "os.truncate(OUTSIDE + '/victim.txt', 0)"),
@@ -219,6 +224,19 @@ os.write(file, MARK.encode())
         "write a denied file through a hard link",
         Mark("project/frozen.txt"),
         "ln frozen.txt l; echo $MARK >> l",
+    ),
+    python(
+        "write a denied file by its descriptor",
+        Mark("project/frozen.txt"),
+        "
+name = f'/proc/self/fd/{os.open(\"frozen.txt\", os.O_RDONLY)}'
+try:
+    file = open(name, 'a')
+except OSError:
+    libc.linkat(-100, name.encode(), -100, b'l', 0x400)
+    file = open('l', 'a')
+file.write(MARK)
+",
     ),
     bash(
         "swap a denied directory",

@@ -1,0 +1,96 @@
+//! What each layer of the wall is for: something that fails, and works as soon as that layer alone
+//! is left out.
+
+use crate::escapes::{Ground, Wall, row};
+use crate::yard::everybody;
+
+/// Each of these layers holds a row of the table by itself.
+fn holds(layer: &'static str, rows: &[&str]) {
+    with_everybody(|ground| {
+        for name in rows {
+            let whole = ground.attempt(row(name), Some(&wall("")));
+            assert!(whole.ran && !whole.escaped, "{name}, with everything: {whole:?}");
+            let less = ground.attempt(row(name), Some(&wall(layer)));
+            assert!(less.ran && less.escaped, "{name}, without {layer}: {less:?}");
+        }
+    });
+}
+
+#[test]
+fn mounts_hide_what_is_outside() {
+    // Without its own test the wall would not start.
+    holds("mounts,self-test", &["read by an absolute path", "read a key of the user"]);
+}
+
+#[test]
+fn landlock_keeps_what_mounts_do_not_know() {
+    // What comes on standard input is still on the mounts that it was opened on.
+    holds(
+        "landlock",
+        &["open for writing what came on standard input", "read below standard input"],
+    );
+}
+
+#[test]
+fn seccomp_keeps_parts_of_the_kernel_away() {
+    holds("seccomp", &["a key ring", "a user namespace", "the machine's own host"]);
+}
+
+#[test]
+fn descriptors_are_closed() {
+    holds("descriptors", &["read a file that was left open", "a stream that was left open"]);
+}
+
+#[test]
+fn the_environment_is_made_from_nothing() {
+    holds("environment", &["read a variable"]);
+}
+
+/// Nothing of the command runs if the wall can be seen not to hold.
+#[test]
+fn a_wall_that_does_not_hold_is_not_used() {
+    const LANDLOCK: &[&str] = &["--enforcement", "landlock", "--attribution", "inferred"];
+    with_everybody(|ground| {
+        ground.accept_landlock();
+        let walls = [wall("mounts"), Wall { options: LANDLOCK, omit: "landlock" }];
+        for wall in walls {
+            let tried = ground.attempt(row("read by an absolute path"), Some(&wall));
+            assert!(!tried.ran && !tried.escaped, "{tried:?}");
+            assert_eq!(tried.output.status.code(), Some(69), "{tried:?}");
+            let said = String::from_utf8_lossy(&tried.output.stderr);
+            assert!(said.contains("the wall does not hold"), "{tried:?}");
+        }
+    });
+}
+
+/// Where there are no namespaces, Landlock is what hides.
+#[test]
+fn landlock_hides_what_is_outside_by_itself() {
+    const LANDLOCK: &[&str] = &["--enforcement", "landlock", "--attribution", "inferred"];
+    with_everybody(|ground| {
+        ground.accept_landlock();
+        for name in ["read by an absolute path", "write by an absolute path", "a stream"] {
+            let whole = ground.attempt(row(name), Some(&Wall { options: LANDLOCK, omit: "" }));
+            assert!(whole.ran && !whole.escaped, "{name}, with everything: {whole:?}");
+            let less = Wall { options: LANDLOCK, omit: "landlock,self-test" };
+            let less = ground.attempt(row(name), Some(&less));
+            assert!(less.ran && less.escaped, "{name}, without Landlock: {less:?}");
+        }
+    });
+}
+
+fn wall(omit: &'static str) -> Wall {
+    Wall { options: &["--attribution", "tripwire"], omit }
+}
+
+fn with_everybody(mut act: impl FnMut(&mut Ground)) {
+    if !cfg!(debug_assertions) {
+        eprintln!("skipped: layers can be left out only in builds for tests");
+        return;
+    }
+    for who in everybody() {
+        if let Some(mut ground) = Ground::new(who) {
+            act(&mut ground);
+        }
+    }
+}

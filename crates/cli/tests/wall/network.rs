@@ -1,0 +1,17 @@
+//! The network of a run, tried by real clients against servers on this machine.
+//!
+//! Servers listen on loopback, and names lead there as `RINGWALL_TEST_HOSTS` says. A name that is
+//! never granted leads to a witness: whatever a client does, the witness must hear nothing.
+
+mod authority;
+mod clients;
+mod connections;
+mod failure;
+mod grants;
+mod ground;
+mod levels;
+mod lookups;
+mod registries;
+mod server;
+mod ssh;
+mod tls;

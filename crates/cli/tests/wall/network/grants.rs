@@ -1,0 +1,92 @@
+//! A name that is not granted stops the run; a grant, by hand or by command, lets it pass.
+
+use super::ground::{GRANTED, PAGE, UNSET, run};
+use super::server::Server;
+use crate::yard::{Yard, everybody};
+
+const CLIENTS: [(&str, &str); 2] = [
+    ("curl", "curl -sS URL"),
+    (
+        "python3",
+        "python3 -c 'import sys, urllib.request as r\n\
+         sys.stdout.write(r.urlopen(sys.argv[1]).read().decode())' URL",
+    ),
+];
+
+fn yard(who: crate::yard::As) -> (Yard, Server) {
+    let yard = Yard::new(who);
+    yard.write("served/page.txt", PAGE);
+    let server = Server::plain(yard.path("served"));
+    (yard, server)
+}
+
+#[test]
+fn a_name_that_is_not_granted_stops_the_run_until_it_is() {
+    for who in everybody() {
+        for (program, script) in CLIENTS {
+            for by_command in [false, true] {
+                let (yard, server) = yard(who);
+                let target = format!("{GRANTED}:{}", server.port);
+                let fetch = script.replace("URL", &format!("http://{target}/page.txt"));
+                let script = format!("echo made > made.txt; {fetch}; echo next; touch next.txt");
+
+                let ran = run(&yard, &[], &script);
+                assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+                assert_eq!(yard.read("project/made.txt"), "made\n");
+                assert!(!yard.path("project/next.txt").exists(), "{ran:?}");
+                let file = yard.project().join("ringwall.toml").display().to_string();
+                let line = format!("network.allowed_domains = [\"{target}\"]");
+                let grant = format!("ringwall grant domain {target}");
+                let said = ["tried to connect to", &target, program, &grant, &line, &file];
+                for part in said.into_iter().chain(["network permission"]) {
+                    assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
+                }
+                let violation = ran.violations()[0];
+                assert_eq!(violation["class"], "stop", "{ran:?}");
+                assert_eq!(violation["operation"], "connect", "{ran:?}");
+                assert_eq!(violation["path"], target, "{ran:?}");
+                assert_eq!(server.seen().connections, 0, "{ran:?}");
+
+                // Only what leads to this machine itself needs a line that no command writes.
+                let private = format!("[network]\nprivate_domains = [\"{target}\"]\n");
+                if by_command {
+                    yard.write("home/.config/ringwall/ringwall.toml", &private);
+                    let granted = yard.ringwall(&["grant", "domain", &target]);
+                    assert!(granted.status.success(), "{granted:?}");
+                    assert!(yard.read("project/ringwall.toml").contains(&target));
+                } else {
+                    let text = format!("{private}allowed_domains = [\"{target}\"]\n");
+                    yard.write("home/.config/ringwall/ringwall.toml", &text);
+                }
+                let ran = run(&yard, &[], &script);
+                let expected = format!("{PAGE}next\n");
+                assert_eq!((ran.code, ran.stdout), (Some(0), expected), "{}", ran.stderr);
+                assert_eq!(server.seen().requests.len(), 1);
+            }
+        }
+    }
+}
+
+/// A client that sees its refusal could act on it before everything is killed. It must not.
+#[test]
+fn nothing_happens_after_the_attempt_that_stops_a_run() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        let url = format!("http://{GRANTED}:{}/page.txt", server.port);
+        yard.write(
+            "home/.config/ringwall/ringwall.toml",
+            "[violation]\naction = \"stop\"\nlookups = \"stop\"\n",
+        );
+        for unset in ["", UNSET] {
+            for _ in 0..20 {
+                // The client itself says what it has seen, at once.
+                let script = format!("{unset}curl -sS {url} || echo seen > seen.txt");
+                let ran = run(&yard, &[], &script);
+                assert_eq!(ran.code, Some(77), "{ran:?}");
+                assert!(!ran.stderr.contains("curl: ("), "{ran:?}");
+                assert!(!yard.path("project/seen.txt").exists(), "{ran:?}");
+            }
+        }
+        assert_eq!(server.seen().connections, 0);
+    }
+}

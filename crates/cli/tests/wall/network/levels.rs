@@ -1,0 +1,189 @@
+//! What each setting of the network opens: nothing, names, this machine's own ports, everything.
+
+use super::ground::{GRANTED, Ground, OTHER, PAGE, UNSET, run};
+use super::server::Server;
+use crate::yard::{Ran, Yard, everybody};
+
+const DENY: &str = "[violation]\naction = \"deny\"\n";
+
+#[test]
+fn an_empty_list_is_no_network() {
+    for who in everybody() {
+        let ground = Ground::new(who);
+        for level in ["readonly", "readwrite"] {
+            // With this machine's addresses allowed for every name: nothing else holds them.
+            ground.configure(&format!("{DENY}[phases.x]\nlevel = \"{level}\"\n"), "");
+            for unset in ["", UNSET] {
+                for (name, port) in [
+                    (GRANTED, ground.witness.port),
+                    ("localhost", ground.witness.port),
+                    ("127.0.0.1", ground.witness.port),
+                    ("[::1]", ground.witness.port),
+                    ("0.0.0.0", ground.witness.port),
+                    // Outside of this machine, if anything passed.
+                    ("192.0.2.1", 80),
+                    ("[2001:db8::1]", 80),
+                    ("198.18.1.0", ground.witness.port),
+                ] {
+                    let script = format!("{unset}curl -sSf -m 30 http://{name}:{port}/page.txt");
+                    let ran = ground.run_with(&["--phase", "x"], &script);
+                    assert!(!matches!(ran.code, Some(0 | 28)), "{script}: {ran:?}");
+                    assert_eq!(ran.stdout, "", "{script}: {ran:?}");
+                    ground.assert_unseen(&ran);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_granted_name_that_leads_to_this_machine_needs_more() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        let target = format!("{GRANTED}:{}", server.port);
+        let config = format!("allowed_domains = [\"{target}\"]\n");
+        for unset in ["", UNSET] {
+            configure(&yard, &format!("[network]\n{config}"));
+            let script = format!("{unset}curl -sSf http://{target}/page.txt; echo next");
+            let ran = run(&yard, &[], &script);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+            let line = format!("network.private_domains = [\"{target}\"]");
+            for part in ["127.0.0.1", "not a public address", &line, "curl"] {
+                assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+            }
+            assert_eq!(server.seen().connections, 0, "{ran:?}");
+            // For another port, or another name, that line opens nothing.
+            for other in [format!("{GRANTED}:1"), format!("{OTHER}:{}", server.port)] {
+                configure(&yard, &format!("[network]\n{config}private_domains = [\"{other}\"]\n"));
+                assert_eq!(run(&yard, &[], &script).code, Some(77), "{other}");
+            }
+            assert_eq!(server.seen().connections, 0);
+        }
+    }
+}
+
+#[test]
+fn a_local_port_of_the_host_is_reached_where_it_is_named() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        let witness = Server::plain(yard.path("served"));
+        configure(&yard, &format!("[network]\nallow_local_ports = [{}]\n{DENY}", server.port));
+        for (name, options) in [
+            ("127.0.0.1", ""),
+            ("localhost", ""),
+            ("127.0.0.1", "--noproxy '' -x http://127.0.0.1:978"),
+            ("localhost", "--noproxy '' -x socks5h://127.0.0.1:978"),
+            ("localhost", "--noproxy '' -p -x http://127.0.0.1:978"),
+        ] {
+            let fetch = |server: &Server| {
+                let script = format!("curl -sSf {options} http://{name}:{}/page.txt", server.port);
+                run(&yard, &[], &script)
+            };
+            let ran = fetch(&server);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), PAGE), "{options}: {ran:?}");
+            let ran = fetch(&witness);
+            assert!(ran.code != Some(0) && ran.stdout.is_empty(), "{options}: {ran:?}");
+        }
+        // A name that leads there is another matter, and so is another address.
+        for (name, options) in [
+            (GRANTED, ""),
+            ("127.0.0.2", "--noproxy ''"),
+            ("0.0.0.0", "--noproxy ''"),
+            ("[::ffff:127.0.0.1]", "--noproxy ''"),
+        ] {
+            server.take();
+            let script = format!("curl -sSf {options} http://{name}:{}/page.txt", server.port);
+            let ran = run(&yard, &[], &script);
+            let reached = server.seen().connections;
+            // Written in another way, it is the same address.
+            let same = name == "[::ffff:127.0.0.1]";
+            assert_eq!(reached > 0, same, "{name}: {ran:?}");
+        }
+        assert_eq!(witness.seen().connections, 0);
+    }
+}
+
+#[test]
+fn loopback_inside_is_the_runs_own() {
+    for who in everybody() {
+        let ground = Ground::new(who);
+        let script = "cd /tmp && echo own > page.txt
+            python3 -m http.server --bind 127.0.0.1 8765 2> /dev/null & server=$!
+            until curl -s http://127.0.0.1:8765/page.txt; do sleep 0.1; done; kill $server";
+        let ran = ground.run(script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "own\n"), "{ran:?}");
+        assert_eq!(ran.violations().len(), 0, "{ran:?}");
+    }
+}
+
+#[test]
+fn what_is_denied_is_denied_although_it_is_granted() {
+    for who in everybody() {
+        let ground = Ground::new(who);
+        for denied in [GRANTED, "*.example.org"] {
+            for (level, by) in [("readwrite", ""), ("network", UNSET), ("network", "")] {
+                let more = format!(
+                    "denied_domains = [\"{denied}\"]\n{DENY}[phases.x]\nlevel = \"{level}\"\n"
+                );
+                ground.configure(&more, &ground.grants());
+                let url = format!("http://{GRANTED}:{}/page.txt", ground.plain.port);
+                let ran = ground.run_with(&["--phase", "x"], &format!("{by}curl -sSf {url}"));
+                assert!(!ran.stdout.contains("PAGE"), "{ran:?}");
+                assert_eq!(ran.violations()[0]["rule"], "network.denied_domains", "{ran:?}");
+                assert_eq!(ground.plain.seen().connections, 0, "{ran:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_network_level_reaches_names_but_no_private_address() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        let fetch = |name: &str, more: &str| -> Ran {
+            let private = format!("[network]\nprivate_domains = [{more}]\n{DENY}");
+            configure(&yard, &format!("level = \"network\"\n{private}"));
+            let url = format!("http://{name}:{}/page.txt", server.port);
+            run(&yard, &[], &format!("curl -sSf {url}"))
+        };
+        let ran = fetch(GRANTED, "");
+        assert_eq!(ran.violations()[0]["rule"], "network.private_domains", "{ran:?}");
+        // Names that lead nowhere else than to this machine, however they are written.
+        for name in ["127.0.0.1", "0x7f.1", "2130706433", "[::ffff:7f00:1]", "a.localhost"] {
+            let ran = fetch(name, "");
+            assert!(!ran.stdout.contains("PAGE"), "{name}: {ran:?}");
+        }
+        assert_eq!(server.seen().connections, 0);
+        let ran = fetch(GRANTED, &format!("\"{GRANTED}:{}\"", server.port));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), PAGE), "{ran:?}");
+        assert_eq!(ran.violations().len(), 0, "{ran:?}");
+    }
+}
+
+#[test]
+fn the_full_level_has_the_hosts_network() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        configure(&yard, "level = \"full\"\n");
+        let script = format!(
+            "env | grep -i _proxy; readlink /proc/self/ns/net; curl -sSf http://127.0.0.1:{}/page.txt",
+            server.port
+        );
+        let ran = run(&yard, &["--level", "full"], &script);
+        let own = std::fs::read_link("/proc/self/ns/net").unwrap();
+        let expected = format!("{}\n{PAGE}", own.display());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected.as_str()), "{ran:?}");
+        assert_eq!(server.seen().requests.len(), 1);
+    }
+}
+
+fn yard(who: crate::yard::As) -> (Yard, Server) {
+    let yard = Yard::new(who);
+    yard.write("served/page.txt", PAGE);
+    let server = Server::plain(yard.path("served"));
+    (yard, server)
+}
+
+fn configure(yard: &Yard, text: &str) {
+    yard.write("home/.config/ringwall/ringwall.toml", &format!("version = 1\n{text}"));
+}

@@ -1,0 +1,65 @@
+//! `cargo xtask bench run`: what the wall costs, to build and to work behind.
+//!
+//! Every sandbox has to show that it holds before it is measured, and the audit log has to be whole
+//! afterwards.
+
+mod inside;
+mod peers;
+mod scene;
+mod startup;
+mod works;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use self::peers::Peers;
+use self::scene::Scene;
+use super::Common;
+use super::measure::print_figures;
+use crate::failure::Failure;
+use crate::workspace::{Workspace, output, succeed};
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    common: Common,
+    /// Which part to measure; both, if not said
+    #[arg(long, value_enum)]
+    only: Option<Part>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// From the start of `run -- true` to its end
+    Startup,
+    /// Processor time of ordinary programs, inside and outside
+    Inside,
+}
+
+pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
+    let ringwall = build_ringwall(workspace)?;
+    let place = workspace.target.join("bench-run");
+    let peers = Peers::fetch(&place.join("peers"))?;
+    let scene = Scene::set(&place.join("scene"), ringwall)?;
+    let rounds = args.common.rounds;
+
+    let mut figures = Vec::new();
+    if args.only != Some(Part::Inside) {
+        figures.extend(startup::measure(&scene, &peers, rounds)?);
+    }
+    if args.only != Some(Part::Startup) {
+        figures.extend(inside::measure(&scene, &peers, rounds)?);
+    }
+    output(scene.command(&scene.ringwall).args(["audit", "verify"]))?;
+    Ok(print_figures(&figures, args.common.no_check))
+}
+
+fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
+    Ok(workspace.target.join("release/ringwall"))
+}
+
+/// Says that something cannot be measured here, and why.
+fn skipped(what: &str, why: &Failure) {
+    println!("skipped: {what}: {why}");
+}

@@ -1,0 +1,124 @@
+//! Other people's programs: fetched once into the target directory, installed nowhere.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::skipped;
+use crate::failure::{Context, Failure};
+use crate::workspace::{announce, output};
+
+/// What sandbox-runtime is compared by. It asks for a newer node than it needs.
+const SANDBOX_RUNTIME: &str = "@anthropic-ai/sandbox-runtime@0.0.83";
+
+/// A Debian package, and a file of it.
+type Package = (&'static str, &'static str);
+
+const BUBBLEWRAP: Package = ("bubblewrap", "usr/bin/bwrap");
+const RIPGREP: Package = ("ripgrep", "usr/bin/rg");
+
+/// What sandbox-runtime starts; the last one is a library of `socat`.
+const HELPERS: &[Package] = &[("socat", "usr/bin/socat"), ("libwrap0", "usr/share/doc/libwrap0")];
+
+/// What could be had.
+pub(super) struct Peers {
+    pub(super) bwrap: Option<PathBuf>,
+    pub(super) ripgrep: Option<PathBuf>,
+    pub(super) sandbox_runtime: Option<SandboxRuntime>,
+}
+
+/// sandbox-runtime, and where what it starts lies.
+pub(super) struct SandboxRuntime {
+    pub(super) program: PathBuf,
+    pub(super) programs: PathBuf,
+    pub(super) libraries: Vec<PathBuf>,
+}
+
+impl Peers {
+    pub(super) fn fetch(dir: &Path) -> Result<Self, Failure> {
+        fs::create_dir_all(dir).context(|| format!("cannot make `{}`", dir.display()))?;
+        let dir = dir.canonicalize().context(|| format!("cannot find `{}`", dir.display()))?;
+        let bwrap = debian(&dir, BUBBLEWRAP);
+        let ripgrep = debian(&dir, RIPGREP);
+        let ready = bwrap.is_ok() && ripgrep.is_ok();
+        let runtime =
+            if ready { sandbox_runtime(&dir) } else { Err(Failure::new("it needs bwrap and rg")) };
+        let peers = Self {
+            bwrap: had("bwrap", bwrap),
+            ripgrep: had("rg", ripgrep),
+            sandbox_runtime: had("sandbox-runtime", runtime),
+        };
+        peers.name_versions();
+        Ok(peers)
+    }
+
+    /// A figure without the version of what it was measured against says little.
+    fn name_versions(&self) {
+        for program in [&self.bwrap, &self.ripgrep].into_iter().flatten() {
+            if let Ok(text) = output(Command::new(program).arg("--version")) {
+                println!("{}", text.lines().next().unwrap_or_default());
+            }
+        }
+        if self.sandbox_runtime.is_some() {
+            println!("{SANDBOX_RUNTIME}");
+        }
+    }
+}
+
+fn had<T>(name: &str, peer: Result<T, Failure>) -> Option<T> {
+    peer.map_err(|failure| skipped(name, &failure)).ok()
+}
+
+/// A file of a Debian package, which is unpacked unless it was before.
+fn debian(dir: &Path, (package, file): Package) -> Result<PathBuf, Failure> {
+    let root = dir.join("debian");
+    let file = root.join(file);
+    if file.exists() {
+        return Ok(file);
+    }
+    fs::create_dir_all(&root).context(|| format!("cannot make `{}`", root.display()))?;
+    let mut download = Command::new("apt-get");
+    download.args(["download", package]).current_dir(&root);
+    announce(&download);
+    output(&mut download)?;
+    output(Command::new("dpkg").arg("-x").arg(archive(&root, package)?).arg(&root))?;
+    if file.exists() { Ok(file) } else { Err(Failure::new(format!("{package} has no such file"))) }
+}
+
+/// The archive that `apt-get download` left, whatever its version.
+fn archive(dir: &Path, package: &str) -> Result<PathBuf, Failure> {
+    let entries = fs::read_dir(dir).context(|| format!("cannot list `{}`", dir.display()))?;
+    let start = format!("{package}_");
+    let is_it = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&start))
+            && path.extension().is_some_and(|ending| ending == "deb")
+    };
+    let found = entries.flatten().map(|entry| entry.path()).find(is_it);
+    found.ok_or_else(|| Failure::new(format!("{package} was not downloaded")))
+}
+
+fn sandbox_runtime(dir: &Path) -> Result<SandboxRuntime, Failure> {
+    for helper in HELPERS {
+        debian(dir, *helper)?;
+    }
+    let place = dir.join("npm");
+    // Another version that was fetched before is replaced.
+    let fetched = place.join("fetched");
+    if fs::read_to_string(&fetched).ok().as_deref() != Some(SANDBOX_RUNTIME) {
+        fs::create_dir_all(&place).context(|| format!("cannot make `{}`", place.display()))?;
+        let mut install = Command::new("npm");
+        install.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save"]);
+        install.arg("--engine-strict=false").arg("--prefix").arg(&place).arg(SANDBOX_RUNTIME);
+        announce(&install);
+        output(&mut install)?;
+        fs::write(&fetched, SANDBOX_RUNTIME).context(|| "cannot note what was fetched".into())?;
+    }
+    let root = dir.join("debian/usr");
+    // Libraries lie in a directory that is named after the machine.
+    let libraries = fs::read_dir(root.join("lib")).into_iter().flatten().flatten();
+    Ok(SandboxRuntime {
+        program: place.join("node_modules/.bin/srt"),
+        programs: root.join("bin"),
+        libraries: libraries.map(|entry| entry.path()).collect(),
+    })
+}

@@ -1,0 +1,118 @@
+//! The ordinary work that is measured: three programs, each with a repository of its own.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::peers::Peers;
+use super::scene::{Scene, write};
+use crate::failure::{Context, Failure};
+use crate::workspace::{announce, output};
+
+const MANIFEST: &str = r#"[package]
+name = "small"
+version = "0.1.0"
+edition = "2021"
+
+[dependencies]
+clap = "=4.5.53"
+globset = "=0.4.18"
+regex = "=1.12.2"
+
+[workspace]
+"#;
+
+const MAIN: &str = r#"fn main() {
+    let matches = clap::Command::new("small").arg(clap::Arg::new("glob")).get_matches();
+    let glob = matches.get_one::<String>("glob").map_or("*.rs", String::as_str);
+    let glob = globset::Glob::new(glob).expect("a glob");
+    let regex = regex::Regex::new(glob.regex()).expect("a regex");
+    println!("{}", regex.is_match("main.rs"));
+}
+"#;
+
+/// A command, where it works, and how often.
+pub(super) struct Work {
+    /// The repository it works in.
+    pub(super) dir: PathBuf,
+    /// The command.
+    pub(super) words: Vec<OsString>,
+    /// How often one run calls it.
+    pub(super) calls: u32,
+    /// It is measured in one round of so many.
+    pub(super) every: u32,
+    /// What it makes, to be gone before it runs again.
+    pub(super) product: Option<PathBuf>,
+}
+
+/// A work by the name under which it is shown, and how to set it up.
+pub(super) struct Kind {
+    pub(super) name: &'static str,
+    pub(super) claim: &'static str,
+    pub(super) set: fn(&Scene, &Peers) -> Result<Work, Failure>,
+}
+
+pub(super) const ALL: &[Kind] = &[
+    Kind {
+        name: "git status, 5,000 files",
+        claim: "git status 50 times in one run, processor time to outside",
+        set: git_status,
+    },
+    Kind {
+        name: "rg, 30,000 files",
+        claim: "rg 10 times in one run, processor time to outside",
+        set: search,
+    },
+    Kind {
+        name: "cargo build, clap, globset and regex",
+        claim: "cargo build, processor time to outside",
+        set: cargo_build,
+    },
+];
+
+fn git_status(scene: &Scene, _: &Peers) -> Result<Work, Failure> {
+    let dir = scene.repository("git")?;
+    files(&dir, 50)?;
+    for words in [&["add", "."][..], &["commit", "--quiet", "--message=all"]] {
+        let mut git = scene.command(Path::new("git"));
+        git.current_dir(&dir).args(["-c", "user.name=bench", "-c", "user.email=bench@example.org"]);
+        output(git.args(words))?;
+    }
+    let words = vec!["git".into(), "status".into()];
+    Ok(Work { dir, words, calls: 50, every: 30, product: None })
+}
+
+fn search(scene: &Scene, peers: &Peers) -> Result<Work, Failure> {
+    let program = peers.ripgrep.as_ref().ok_or_else(|| Failure::new("there is no rg"))?;
+    let dir = scene.repository("search")?;
+    files(&dir.join("tree"), 300)?;
+    fs::copy(program, dir.join("rg")).context(|| "cannot copy rg".into())?;
+    let words = vec!["./rg".into(), "line 7 of file 77$".into(), "tree".into()];
+    Ok(Work { dir, words, calls: 10, every: 60, product: None })
+}
+
+fn cargo_build(scene: &Scene, _: &Peers) -> Result<Work, Failure> {
+    let dir = scene.repository("crate")?;
+    write(&dir.join("Cargo.toml"), MANIFEST)?;
+    write(&dir.join("src/main.rs"), MAIN)?;
+    let mut fetch = scene.command(Path::new("cargo"));
+    fetch.current_dir(&dir).arg("fetch");
+    announce(&fetch);
+    output(&mut fetch)?;
+    let words = ["cargo", "build", "--quiet", "--offline", "--target-dir=made"];
+    let product = Some(dir.join("made"));
+    let words = words.into_iter().map(OsString::from).collect();
+    Ok(Work { dir, words, calls: 1, every: 100, product })
+}
+
+/// Small files of a few lines, a hundred in each directory.
+fn files(dir: &Path, directories: u32) -> Result<(), Failure> {
+    for directory in 0..directories {
+        let dir = dir.join(format!("{}/{directory}", directory / 20));
+        for file in 0..100 {
+            let line = |line| format!("line {line} of file {file}\n");
+            write(&dir.join(format!("{file}.txt")), &(0..40).map(line).collect::<String>())?;
+        }
+    }
+    Ok(())
+}
