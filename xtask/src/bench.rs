@@ -5,6 +5,8 @@
 
 mod hook;
 mod measure;
+mod peers;
+mod proxy;
 mod run;
 mod shell;
 
@@ -19,6 +21,8 @@ use crate::workspace::Workspace;
 pub(crate) enum Bench {
     /// The whole hook process, against an empty program and the same hook in node and Python
     Hook(hook::Args),
+    /// Downloads through the proxy, against none and against sandbox-runtime's
+    Proxy(proxy::Args),
     /// The wall: its start-up against other sandboxes, and work inside against outside
     Run(run::Args),
     /// Reading and judging shell text, over the corpus
@@ -28,6 +32,7 @@ pub(crate) enum Bench {
 pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> Result<ExitCode, Failure> {
     match bench {
         Bench::Hook(args) => hook::run(workspace, args),
+        Bench::Proxy(args) => proxy::run(workspace, args),
         Bench::Run(args) => run::run(workspace, args),
         Bench::Shell(args) => shell::run(workspace, args),
     }

@@ -13,7 +13,7 @@ const PATH_MAX: usize = 4096;
 /// An absolute path whose components are plain names.
 ///
 /// Comparison is by component, so `/work/proj-evil` is never inside `/work/proj`.
-#[derive(Debug, Clone, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct AbsPath(PathBuf);
 
@@ -27,6 +27,13 @@ impl PartialEq for AbsPath {
 impl std::hash::Hash for AbsPath {
     fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
         self.0.as_os_str().hash(state);
+    }
+}
+
+// A path that is no text is still told, as nearly as text can.
+impl Serialize for AbsPath {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0.display())
     }
 }
 

@@ -1,7 +1,7 @@
 //! [`Plan`]: what a wall is to be, as plain data. Nothing here says how it is built.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Serialize, Serializer};
 
@@ -111,6 +111,7 @@ pub struct Link {
     /// Where.
     pub path: AbsPath,
     /// What it says.
+    #[serde(serialize_with = "lossy")]
     pub target: PathBuf,
 }
 
@@ -196,6 +197,10 @@ impl Plan {
         self.pieces.iter().any(|piece| leads(&piece.path))
             || self.links.iter().any(|link| leads(&link.path))
     }
+}
+
+fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(&path.display())
 }
 
 fn names<S: Serializer>(

@@ -22,7 +22,7 @@ mod settings;
 mod shell;
 pub mod wall;
 
-pub use evaluate::evaluate;
+pub use evaluate::{evaluate, remedy};
 pub use ground::{Ground, HookedSettings, SettingsGround};
 pub use lower::lower;
 pub use needs::needs;

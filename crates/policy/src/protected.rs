@@ -3,6 +3,8 @@
 //! Each of them is read later by a program outside the agent's control, which then runs what it
 //! finds there, or switches a protection off. They hold at every level and over every grant.
 
+use std::path::PathBuf;
+
 use model::AbsPath;
 
 use crate::pattern::fold;
@@ -156,6 +158,22 @@ pub(crate) fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
             end.is_some_and(|end| is_spelt(end, beginning))
         })
     })
+}
+
+/// Where protected names would be in a tree put at this path, below it.
+pub(crate) fn held_by(path: &AbsPath) -> Vec<PathBuf> {
+    let names = folded(path);
+    let mut held = Vec::new();
+    for protected in NAMES {
+        for count in 1..protected.path.len() {
+            let (beginning, rest) = protected.path.split_at(count);
+            let end = names.len().checked_sub(count).and_then(|from| names.get(from..));
+            if end.is_some_and(|end| is_spelt(end, beginning)) {
+                held.push(rest.iter().collect());
+            }
+        }
+    }
+    held
 }
 
 /// The names in a path, as a file system that folds case would compare them.

@@ -29,10 +29,11 @@ pub(crate) enum PumpError {
 const SCRATCH: usize = 32 * 1024;
 /// From this many bytes on, a direction gets a pipe.
 const BULK: u64 = 512 * 1024;
-/// The size of a pipe: the fastest of those measured. A user may hold 64 MiB in pipes.
-const PIPE: usize = 256 * 1024;
-/// How many pipes there may be; who comes later copies.
-static PIPES: Semaphore = Semaphore::const_new(64);
+/// The size of a pipe: of those measured, the one that costs the least processor time.
+const PIPE: usize = 1024 * 1024;
+/// How many pipes there may be; who comes later copies. A user may hold 64 MiB in pipes, and has
+/// other uses for them.
+static PIPES: Semaphore = Semaphore::const_new(16);
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);

@@ -7,14 +7,14 @@
 use std::collections::HashMap;
 use std::ffi::CString;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
-use crate::late;
+use crate::late::{self, Spaces};
 use crate::mounts::{attach_to, clone_tree_of, closed_stub};
 use crate::warden::Warden;
 
@@ -61,12 +61,12 @@ impl Cover {
     pub(crate) fn turn(
         &mut self,
         warden: &mut dyn Warden,
-        child: BorrowedFd<'_>,
+        spaces: &Spaces,
         tripwire: Option<&OwnedFd>,
     ) {
         self.helpers.retain(|helper| !crate::sys::has_ended(*helper));
         for path in self.appeared() {
-            self.consider(&path, warden, child, tripwire);
+            self.consider(&path, warden, spaces, tripwire);
         }
     }
 
@@ -89,12 +89,12 @@ impl Cover {
         &mut self,
         path: &Path,
         warden: &mut dyn Warden,
-        child: BorrowedFd<'_>,
+        spaces: &Spaces,
         tripwire: Option<&OwnedFd>,
     ) {
         let Ok(metadata) = path.symlink_metadata() else { return };
         if warden.is_hidden(path) {
-            self.cover(path, metadata.is_dir(), child, tripwire);
+            self.cover(path, metadata.is_dir(), spaces, tripwire);
             return;
         }
         if metadata.is_dir() {
@@ -102,24 +102,18 @@ impl Cover {
             // It may have been filled before the watch was there.
             let Ok(entries) = path.read_dir() else { return };
             for entry in entries.flatten() {
-                self.consider(&entry.path(), warden, child, tripwire);
+                self.consider(&entry.path(), warden, spaces, tripwire);
             }
         }
     }
 
     /// Mounts over a path, in a process of its own that is not waited for: it needs answers of the
     /// tripwire, which this thread gives.
-    fn cover(
-        &mut self,
-        path: &Path,
-        directory: bool,
-        child: BorrowedFd<'_>,
-        tripwire: Option<&OwnedFd>,
-    ) {
+    fn cover(&mut self, path: &Path, directory: bool, spaces: &Spaces, tripwire: Option<&OwnedFd>) {
         let Ok(below) = path.strip_prefix("/") else { return };
         let Ok(below) = CString::new(below.as_os_str().as_bytes()) else { return };
         let Ok(whole) = CString::new(path.as_os_str().as_bytes()) else { return };
-        let started = late::start_in_namespaces(child, || {
+        let started = late::start_in_namespaces(spaces, || {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             let place = rustix::fs::openat2(
                 rustix::fs::CWD,

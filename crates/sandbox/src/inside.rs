@@ -18,6 +18,7 @@ use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
+use crate::late::Spaces;
 use crate::mounts::{Floor, Mounts};
 use crate::processors::Processors;
 use crate::rights;
@@ -146,6 +147,10 @@ impl Inside<'_> {
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;
         let views = bare.iter().chain([&processes]).map(AsFd::as_fd).collect::<Vec<_>>();
         self.tell(&Message::Views, &views)?;
+        if self.covers || !self.plan.late.is_empty() {
+            let spaces = Spaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
+            self.tell(&Message::Spaces, &spaces.descriptors())?;
+        }
         Ok(missing)
     }
 
@@ -174,7 +179,7 @@ impl Inside<'_> {
     fn prepare_to_outlive(&self) -> Result<(), Failed> {
         rustix::process::setpgid(None, None)
             .map_err(|error| Failed::new(Step::Bond, error.into()))?;
-        sys::adopt_orphans();
+        sys::adopt_orphans().map_err(|error| Failed::new(Step::Bond, error))?;
         if let Some(private) = self.private {
             // Made with its rights, so that nobody can be in it before us.
             rustix::fs::mkdir(private, Mode::RWXU)

@@ -2,20 +2,19 @@
 
 use std::fs::OpenOptions;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use model::AbsPath;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use rustix::thread::ThreadNameSpaceType as Spaces;
+use rustix::thread::LinkNameSpaceType;
 
 use crate::Operation;
 use crate::mounts::{attach_to, clone_tree_of};
 use crate::sys::{self, MOUNT_RDONLY, Reply};
 
-/// Makes a granted file or directory and lets the run write it. The call then goes on, or has been
-/// done.
-pub(crate) fn make(path: &AbsPath, operation: Operation, child: BorrowedFd<'_>) -> Reply {
+/// Makes a granted file or directory and starts a process that lets the run write it.
+pub(crate) fn start(path: &AbsPath, operation: Operation, spaces: &Spaces) -> io::Result<i32> {
     let made = match operation {
         Operation::MakeDirectory => std::fs::create_dir(path.as_path()),
         _ => OpenOptions::new()
@@ -25,11 +24,17 @@ pub(crate) fn make(path: &AbsPath, operation: Operation, child: BorrowedFd<'_>) 
             .open(path.as_path())
             .map(drop),
     };
-    let mounted = made.and_then(|()| in_namespaces(child, || open_up(path)));
-    match (mounted, operation) {
+    made?;
+    start_in_namespaces(spaces, || open_up(path))
+}
+
+/// What the call gets when that process has ended: it goes on, or has been done.
+pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
+    match (ended, operation) {
         (Err(error), _) => Reply::Errno(error.raw_os_error().unwrap_or(libc::EACCES)),
-        (Ok(()), Operation::MakeDirectory) => Reply::Done,
-        (Ok(()), _) => Reply::Continue,
+        (Ok(0), Operation::MakeDirectory) => Reply::Done,
+        (Ok(0), _) => Reply::Continue,
+        (Ok(errno), _) => Reply::Errno(errno),
     }
 }
 
@@ -47,32 +52,52 @@ fn open_up(path: &AbsPath) -> io::Result<()> {
     attach_to(tree.as_fd(), place.as_fd())
 }
 
-/// Does something in the run's user and mount namespaces, in a process of its own: who enters a
-/// user namespace cannot come back.
-pub(crate) fn in_namespaces(
-    child: BorrowedFd<'_>,
-    act: impl FnOnce() -> io::Result<()>,
-) -> io::Result<()> {
-    match sys::wait_for(start_in_namespaces(child, act)?)? {
-        0 => Ok(()),
-        errno => Err(io::Error::from_raw_os_error(errno)),
+/// The run's user and mount namespaces, by descriptor: the first process inside can be looked into
+/// by nobody, and who may not look into a process may not follow it either.
+#[derive(Debug)]
+pub(crate) struct Spaces {
+    user: OwnedFd,
+    mount: OwnedFd,
+}
+
+impl Spaces {
+    /// Those of this process.
+    pub(crate) fn here() -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let open = |path| rustix::fs::open(path, flags, Mode::empty());
+        Ok(Self { user: open("/proc/self/ns/user")?, mount: open("/proc/self/ns/mnt")? })
+    }
+
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.user.as_fd(), self.mount.as_fd()]
+    }
+
+    pub(crate) fn from_descriptors(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let [user, mount] = descriptors.try_into().ok()?;
+        Some(Self { user, mount })
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        use rustix::thread::move_into_link_name_space as enter;
+        enter(self.user.as_fd(), Some(LinkNameSpaceType::User))?;
+        enter(self.mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
+        Ok(())
     }
 }
 
-/// The same without waiting for its end.
+/// Does something in the run's user and mount namespaces, in a process of its own: who enters a
+/// user namespace cannot come back. It is not waited for, as it may need answers of the tripwire.
 pub(crate) fn start_in_namespaces(
-    child: BorrowedFd<'_>,
+    spaces: &Spaces,
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<i32> {
     let supervisor = rustix::process::getpid();
     if let Some(helper) = sys::fork()? {
         return Ok(helper);
     }
-    let spaces = Spaces::USER | Spaces::MOUNT;
-    let entered = rustix::thread::move_into_thread_name_spaces(child, spaces);
     // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
     // namespace clears the bond, so it is made here.
-    let bound = entered.map_err(io::Error::from).and_then(|()| sys::die_with_parent());
+    let bound = spaces.enter().and_then(|()| sys::die_with_parent());
     if rustix::process::getppid() != Some(supervisor) {
         sys::exit_now(libc::EIO);
     }

@@ -133,8 +133,13 @@ impl<'a> Mounts<'a> {
             match self.put(&laid) {
                 Ok(()) => {}
                 Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
-                    let failed = Failed::new(Step::Protect, error);
-                    return Err(failed.about(piece.path.to_string()));
+                    let frozen = match error.kind() {
+                        io::ErrorKind::PermissionDenied => self.freeze_around(&piece.path),
+                        _ => Err(error),
+                    };
+                    frozen.map_err(|error| {
+                        Failed::new(Step::Protect, error).about(piece.path.to_string())
+                    })?;
                 }
                 Err(error) if piece.path == plan.workspace => {
                     return Err(Failed::new(Step::Workspace, error));
@@ -156,6 +161,25 @@ impl<'a> Mounts<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Freezes the directory in which something lies that we may not reach, such as another user's.
+    /// The run cannot reach it either, unless somebody opens the way.
+    fn freeze_around(&self, path: &AbsPath) -> io::Result<()> {
+        let mut at = path.parent();
+        let ground = |at: &AbsPath| {
+            let is = |piece: &Piece| piece.path == *at && piece.kind != Kind::Pinned;
+            *at == AbsPath::root() || self.plan.pieces.iter().any(is)
+        };
+        while !ground(&at) {
+            if let Ok(place) = find(self.root.as_fd(), &at) {
+                let tree = clone_tree_of(place.as_fd())?;
+                sys::set_mount(tree.as_fd(), MOUNT_RDONLY, 0)?;
+                return attach_to(tree.as_fd(), place.as_fd());
+            }
+            at = at.parent();
+        }
+        Err(io::ErrorKind::PermissionDenied.into())
     }
 
     /// One listing brings every name of a directory into the kernel's cache; looking each of them

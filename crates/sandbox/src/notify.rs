@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Kind, Net, Plan};
+use model::{AbsPath, Kind, Net, Piece, Plan};
 
 use crate::calls::{self, Address, Call, Described, PathArgument};
 use crate::lock::Lock;
@@ -150,7 +150,10 @@ impl Watcher<'_> {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
                 return if makes { Judged::Make(path, operation) } else { go_on };
             }
-            if writes && self.is_hosts(&path) && self.warden.is_guarded(&path, operation) {
+            let guarded = writes && self.is_hosts(&path);
+            if guarded
+                && (self.moves_pinned(operation, &path) || self.warden.is_guarded(&path, operation))
+            {
                 return self.refuse(&attempt);
             }
             return go_on;
@@ -224,6 +227,13 @@ impl Watcher<'_> {
             Operation::List | Operation::Read => self.own_root && self.plan.is_way(path),
             _ => false,
         }
+    }
+
+    /// Whether this moves a directory that must stay where it is. Where there are mounts, they hold
+    /// it.
+    fn moves_pinned(&self, operation: Operation, path: &AbsPath) -> bool {
+        let pinned = |piece: &Piece| piece.kind == Kind::Pinned && piece.path == *path;
+        operation == Operation::Rename && !self.own_root && self.plan.pieces.iter().any(pinned)
     }
 
     /// Whether a path is the host's, rather than private to the run.

@@ -23,6 +23,10 @@ pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
         lacking.push(no_landlock());
     }
     let mut attribution = asked.attribution;
+    if enforcement == Enforcement::Landlock {
+        // Without mounts, it is the watcher that protects what lies in writable ground.
+        attribution = Attribution::Notify;
+    }
     let tripwire = enforcement == Enforcement::Namespaces && plan.base == model::Base::Nothing;
     if attribution == Attribution::Tripwire && !tripwire {
         attribution = Attribution::Notify;
@@ -104,7 +108,7 @@ pub(crate) fn less(
         | Step::Loopback
             if got.enforcement > minimum =>
         {
-            let attribution = got.attribution.min(Attribution::Notify);
+            let attribution = Attribution::Notify;
             Some(Got { enforcement: minimum, attribution, lacking, ..got.clone() })
         }
         _ => None,

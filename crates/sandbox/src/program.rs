@@ -113,7 +113,9 @@ fn command_line(view: BorrowedFd<'_>, pid: u32) -> Option<Vec<String>> {
     let mut bytes = vec![0; MOST_BYTES];
     let read = rustix::io::read(&file, &mut bytes[..]).ok()?;
     bytes.truncate(read);
-    let words = bytes.strip_suffix(b"\0").unwrap_or(&bytes).split(|byte| *byte == 0);
+    // A process that gives itself a title leaves the rest of the room empty.
+    let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+    let words = bytes.get(..end).unwrap_or_default().split(|byte| *byte == 0);
     Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 

@@ -20,7 +20,7 @@ use crate::foreground::Foreground;
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
 use crate::group::Group;
 use crate::inside::{Canary, Inside, Layer};
-use crate::late;
+use crate::late::{self, Spaces};
 use crate::notify::{self, Judged, Watcher};
 use crate::probe;
 use crate::processors::Processors;
@@ -184,6 +184,8 @@ struct Supervisor<'a> {
     started: Option<Instant>,
     born: Instant,
     activity: Activity,
+    /// The run's namespaces, where something may have to be put into them.
+    spaces: Option<Spaces>,
     cover: Option<Cover>,
     processors: Processors,
     /// The ways out, until somebody knocks.
@@ -221,7 +223,7 @@ impl<'a> Supervisor<'a> {
         let group = Group::make(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
         if got.enforcement == Enforcement::Landlock {
-            sys::adopt_orphans();
+            sys::adopt_orphans().map_err(|error| fail(Step::Bond, error, &got.lacking))?;
         }
         // Until the command runs, one of the two always waits for the other: on one processor
         // they need not wake a second one each time.
@@ -273,6 +275,7 @@ impl<'a> Supervisor<'a> {
                 started: None,
                 born: Instant::now(),
                 activity: Activity::default(),
+                spaces: None,
                 cover: None,
                 doors: None,
                 processors,
@@ -383,9 +386,9 @@ impl<'a> Supervisor<'a> {
     }
 
     fn cover(&mut self, warden: &mut dyn Warden) -> Next {
-        if let Some(cover) = &mut self.cover {
+        if let (Some(cover), Some(spaces)) = (&mut self.cover, &self.spaces) {
             let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
-            cover.turn(warden, self.child.as_fd(), tripwire);
+            cover.turn(warden, spaces, tripwire);
         }
         Next::GoOn
     }
@@ -506,12 +509,46 @@ impl<'a> Supervisor<'a> {
                 return Next::End(End::Violation);
             }
             Judged::Make(path, operation) => {
-                let reply = late::make(&path, operation, self.child.as_fd());
-                notify::answer(listener, &notification, reply);
+                let started = match &self.spaces {
+                    Some(spaces) => late::start(&path, operation, spaces),
+                    None => Err(io::Error::from_raw_os_error(libc::EACCES)),
+                };
+                let ended = started.and_then(|helper| self.serve_while(helper, warden));
+                if let Some(listener) = &self.listener {
+                    notify::answer(listener, &notification, late::reply(ended, operation));
+                }
             }
             Judged::Lend => notify::lend(listener, &notification),
         }
         Next::GoOn
+    }
+
+    /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
+    /// outside the ground are ours to answer.
+    fn serve_while(&mut self, helper: i32, warden: &mut dyn Warden) -> io::Result<i32> {
+        let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+        loop {
+            let asked = {
+                let mut polled = vec![PollFd::new(&process, PollFlags::IN)];
+                polled.extend(self.device.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
+                match rustix::event::poll(&mut polled, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let ready = |at: usize| {
+                    polled.get(at).is_some_and(|polled: &PollFd<'_>| !polled.revents().is_empty())
+                };
+                if ready(0) {
+                    return sys::wait_for(helper);
+                }
+                ready(1)
+            };
+            if asked {
+                // What it means for the run is heard again on the next turn.
+                let _ = self.serve_tripwire(warden);
+            }
+        }
     }
 
     fn hear(&mut self, warden: &mut dyn Warden) -> Next {
@@ -530,9 +567,10 @@ impl<'a> Supervisor<'a> {
                 // There only where something may have to be covered.
                 self.bare = descriptors.pop();
             }
+            Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::from_descriptors(descriptors),
             Message::Listener => self.listener = descriptors.pop(),
-            Message::NoListener => self.without_listener(),
+            Message::NoListener => return self.without_listener(),
             Message::Ready { test, mut missing, landlock } => {
                 self.got.landlock = landlock;
                 missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
@@ -558,11 +596,17 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    fn without_listener(&mut self) {
+    fn without_listener(&mut self) -> Next {
+        self.got.lacking.push(probe::listener_taken());
+        if self.got.enforcement == Enforcement::Landlock {
+            // Landlock cannot take a name out of ground that may be written: the watcher does.
+            let taken = io::Error::from_raw_os_error(libc::EBUSY);
+            return Next::Fail(self.failed(Step::Watch, taken));
+        }
         if self.got.attribution == Attribution::Notify {
             self.got.attribution = Attribution::Inferred;
         }
-        self.got.lacking.push(probe::listener_taken());
+        Next::GoOn
     }
 
     /// Everything stands. The command may run.

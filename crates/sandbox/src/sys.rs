@@ -597,11 +597,9 @@ pub(crate) fn kill_descendants(spared: &[i32]) {
 }
 
 /// Makes this process the parent of every orphan below it.
-pub(crate) fn adopt_orphans() {
+pub(crate) fn adopt_orphans() -> io::Result<()> {
     // SAFETY: takes numbers only.
-    unsafe {
-        libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    }
+    check(c_long::from(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }))
 }
 
 /// Does something with a descriptor that this process was started with, named by its number.

@@ -16,6 +16,8 @@ pub(crate) enum Message {
     Device,
     /// With a bare view of the tripwire and the run's view of processes.
     Views,
+    /// With the run's user and mount namespaces.
+    Spaces,
     /// With the sockets of the run's own network.
     Doors,
     /// With the descriptor on which watched calls arrive.

@@ -56,32 +56,43 @@ impl Contender {
 }
 
 /// Runs every contender once per round, so that the noise of the machine hits all of them alike.
-///
-/// The order changes from round to round: a fixed predecessor would always leave its successor
-/// the same caches.
 pub(super) fn round_robin(
     mut contenders: Vec<Contender>,
     rounds: u32,
 ) -> Result<Vec<Times>, Failure> {
+    let all = in_turn(&mut contenders, WARM_UP, rounds, |contender, round| {
+        let takes_part = round.is_multiple_of(contender.every);
+        if takes_part { contender.run().map(Some) } else { Ok(None) }
+    })?;
+    let named = contenders.iter().zip(all);
+    Ok(named.map(|(contender, times)| Times::new(&contender.name, times)).collect())
+}
+
+/// Gives everything its turn in every round, and says for each how long its turns took. It is told
+/// the round, and may leave it out.
+///
+/// The order changes from round to round: a fixed predecessor would always leave its successor
+/// the same caches.
+pub(super) fn in_turn<T>(
+    things: &mut [T],
+    warm_up: u32,
+    rounds: u32,
+    mut run: impl FnMut(&mut T, u32) -> Result<Option<Duration>, Failure>,
+) -> Result<Vec<Vec<Duration>>, Failure> {
     let mut order: Vec<_> =
-        contenders.iter_mut().map(|contender| (contender, Vec::new())).collect();
+        things.iter_mut().enumerate().map(|(place, thing)| (place, thing, Vec::new())).collect();
     let mut shuffle = Shuffle(1);
-    for round in 0..WARM_UP + rounds {
+    for round in 0..warm_up + rounds {
         shuffle.apply(&mut order);
-        for (contender, times) in &mut order {
-            if round.saturating_sub(WARM_UP) % contender.every != 0 {
-                continue;
-            }
-            let time = contender.run()?;
-            if round >= WARM_UP {
-                times.push(time);
+        for (_, thing, times) in &mut order {
+            let time = run(thing, round.saturating_sub(warm_up))?;
+            if round >= warm_up {
+                times.extend(time);
             }
         }
     }
-    let mut all: Vec<_> =
-        order.into_iter().map(|(contender, times)| Times::new(&contender.name, times)).collect();
-    all.sort_by_key(|times| contenders.iter().position(|one| one.name == times.name));
-    Ok(all)
+    order.sort_by_key(|(place, ..)| *place);
+    Ok(order.into_iter().map(|(.., times)| times).collect())
 }
 
 /// The same orders in every run.
@@ -115,7 +126,7 @@ impl Times {
     }
 
     /// The time that so many percent of the runs did not exceed.
-    fn percentile(&self, percent: usize) -> Duration {
+    pub(super) fn percentile(&self, percent: usize) -> Duration {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted.get(last * percent / 100).copied().unwrap_or_default()
     }
@@ -130,7 +141,7 @@ impl Times {
     }
 
     /// The same by the best times, which is what is left when other programs keep a machine busy.
-    fn best_to(&self, other: &Self) -> f64 {
+    pub(super) fn best_to(&self, other: &Self) -> f64 {
         self.percentile(0).as_secs_f64() / other.percentile(0).as_secs_f64()
     }
 }
@@ -171,13 +182,15 @@ pub(super) struct Figure {
 pub(super) enum Bound {
     AtMost(f64),
     AtLeast(f64),
+    /// At most so much memory, which has no peer to be compared with.
+    Megabytes(f64),
 }
 
 impl Figure {
     /// A figure that was not measured is not held.
     fn is_held(&self) -> bool {
         self.measured.is_some_and(|measured| match self.bound {
-            Bound::AtMost(bound) => measured <= bound,
+            Bound::AtMost(bound) | Bound::Megabytes(bound) => measured <= bound,
             Bound::AtLeast(bound) => measured >= bound,
         })
     }
@@ -189,19 +202,26 @@ pub(super) fn print_figures(figures: &[Figure], no_check: bool) -> ExitCode {
     println!();
     for figure in figures {
         let word = if figure.is_held() { "pass" } else { "FAIL" };
-        let bound = match figure.bound {
-            Bound::AtMost(bound) => format!("<= {bound}x"),
-            Bound::AtLeast(bound) => format!(">= {bound}x"),
+        let (sign, bound, unit) = match figure.bound {
+            Bound::AtMost(bound) => ("<=", bound, "x"),
+            Bound::AtLeast(bound) => (">=", bound, "x"),
+            Bound::Megabytes(bound) => ("<=", bound, " MB"),
         };
-        let measured =
-            figure.measured.map_or("not measured".into(), |ratio| format!("{ratio:.2}x"));
-        println!("{word}  {:width$}  {measured:>7}, to hold: {bound}", figure.claim);
+        let measured = figure
+            .measured
+            .map_or("not measured".into(), |measured| format!("{measured:.2}{unit}"));
+        println!("{word}  {:width$}  {measured:>7}, to hold: {sign} {bound}{unit}", figure.claim);
     }
     if no_check || figures.iter().all(Figure::is_held) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
+}
+
+/// Says that something cannot be measured here, and why.
+pub(super) fn skipped(what: &str, why: &Failure) {
+    println!("skipped: {what}: {why}");
 }
 
 #[cfg(test)]
@@ -228,6 +248,19 @@ mod tests {
         assert!(!figure(Bound::AtMost(2.0), Some(2.1)).is_held());
         assert!(!figure(Bound::AtLeast(15.0), Some(14.9)).is_held());
         assert!(!figure(Bound::AtLeast(15.0), None).is_held());
+    }
+
+    #[test]
+    fn turns_stay_with_their_things_and_only_those_of_real_rounds_count() {
+        let mut things = [1, 10];
+        let all = in_turn(&mut things, 2, 4, |thing, round| {
+            let takes_part = *thing == 1 || round % 2 == 0;
+            Ok(takes_part.then(|| Duration::from_millis(*thing)))
+        });
+        assert_eq!(
+            all.unwrap(),
+            [vec![Duration::from_millis(1); 4], vec![Duration::from_millis(10); 2]]
+        );
     }
 
     #[test]

@@ -4,7 +4,6 @@
 //! afterwards.
 
 mod inside;
-mod peers;
 mod scene;
 mod startup;
 mod works;
@@ -12,10 +11,10 @@ mod works;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use self::peers::Peers;
 use self::scene::Scene;
 use super::Common;
-use super::measure::print_figures;
+use super::measure::{print_figures, skipped};
+use super::peers::Peers;
 use crate::failure::Failure;
 use crate::workspace::{Workspace, output, succeed};
 
@@ -39,7 +38,7 @@ enum Part {
 pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
     let ringwall = build_ringwall(workspace)?;
     let place = workspace.target.join("bench-run");
-    let peers = Peers::fetch(&place.join("peers"))?;
+    let peers = Peers::fetch(&workspace.target.join("bench-peers"))?;
     let scene = Scene::set(&place.join("scene"), ringwall)?;
     let rounds = args.common.rounds;
 
@@ -57,9 +56,4 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
 fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
     succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
     Ok(workspace.target.join("release/ringwall"))
-}
-
-/// Says that something cannot be measured here, and why.
-fn skipped(what: &str, why: &Failure) {
-    println!("skipped: {what}: {why}");
 }

@@ -65,7 +65,9 @@ fn rule(typed: &str, places: &Places) -> Result<String, Failure> {
         Ok(below) => format!("~/{}", PathRule::quote(&below.to_string_lossy())),
         Err(_) => PathRule::quote(&clean.to_string()),
     };
-    Ok(text)
+    // It says that what is not there yet will be a directory.
+    let slash = typed.ends_with('/') && !text.ends_with('/');
+    Ok(if slash { text + "/" } else { text })
 }
 
 /// Writing a file makes its content trusted, so nothing may ride along that the user never saw.

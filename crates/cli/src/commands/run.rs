@@ -34,8 +34,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     grant_by_flags(&mut setup, &args)?;
     grant_programs(&mut setup, &args);
     let cwd = working_directory(&setup)?;
-    let Survey { site, dangling } =
-        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent));
+    let Survey { site, dangling, made } =
+        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), args.plan);
     if site.marked.iter().any(|marked| marked.path == setup.ground.workspace) {
         let workspace = &setup.ground.workspace;
         let text = format!("the workspace {workspace} cannot be looked through");
@@ -60,7 +60,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let keeper =
         Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words, network);
-    run.go(keeper, &site)
+    let ended = run.go(keeper, &site);
+    drop(made);
+    ended
 }
 
 /// One run.

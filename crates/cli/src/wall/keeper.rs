@@ -122,6 +122,29 @@ impl<'a> Keeper<'a> {
         deciding(&decision)
     }
 
+    /// Why something is refused that the policy, which sees one path, has nothing against.
+    fn unsaid(&self, access: Access, attempt: &Attempt) -> Option<Reason> {
+        let path = AbsPath::lexical(&attempt.path).ok()?;
+        let level = &self.setup.loaded.policy.level;
+        let by_ground = !self.plan.allows(&path, access == Access::Write);
+        let (rule, origin, why, instead) = if by_ground {
+            let why = format!("the level `{}` opens your own files only", level.value);
+            let instead = policy::remedy(&self.setup.ground, access, path.as_path());
+            ("level", level.origin.clone(), why, instead)
+        } else {
+            let instead = "only the user can change it, outside the agent; no grant covers it";
+            ("protected", Origin::BuiltIn, "a protected name lies in it".into(), instead.into())
+        };
+        let text = format!("{path} may not be {}: {why}", access.participle());
+        Some(Reason {
+            verdict: Verdict::Deny,
+            rule: rule.into(),
+            origin,
+            text,
+            instead: Some(instead),
+        })
+    }
+
     fn class(&self) -> Class {
         match self.action {
             ViolationAction::Stop => Class::Stop,
@@ -313,10 +336,20 @@ impl Warden for Keeper<'_> {
 
     fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
         let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
-        let reason = self.reason(access, &attempt.path);
+        let mut reason =
+            self.reason(access, &attempt.path).or_else(|| self.unsaid(access, attempt));
+        // What the run wants to make as a directory must not be granted as a file.
+        if let Some(reason) = reason.as_mut().filter(|reason| reason.rule == "workspace")
+            && attempt.operation == Operation::MakeDirectory
+        {
+            let directory = attempt.path.join("");
+            reason.instead = Some(policy::remedy(&self.setup.ground, access, &directory));
+        }
         let grantable = reason.as_ref().is_none_or(|reason| reason.rule != "protected");
         if grantable {
-            let wanted = Wanted { write: attempt.operation.writes(), path: attempt.path.clone() };
+            let makes = attempt.operation == Operation::MakeDirectory;
+            let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
+            let wanted = Wanted { write: attempt.operation.writes(), path };
             if !self.wanted.contains(&wanted) {
                 self.wanted.push(wanted);
             }

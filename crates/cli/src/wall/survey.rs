@@ -19,10 +19,59 @@ pub(crate) struct Survey {
     pub(crate) site: Site,
     /// Protected paths that do not exist, but that a link already leads to.
     pub(crate) dangling: Vec<AbsPath>,
+    /// What was granted outside the workspace and made for the run.
+    pub(crate) made: Made,
+}
+
+/// Files and directories that were made so that there is something to grant. Gone again if nothing
+/// was written.
+pub(crate) struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes every granted path outside the workspace that is not there. Inside it, the run makes
+    /// the file itself.
+    fn of(grants: &mut [Grant], ground: &Ground) -> Self {
+        let mut made = Vec::new();
+        for grant in grants {
+            let outside = !grant.path.is_within(&ground.workspace);
+            if !(grant.write && grant.entry.is_none() && outside) {
+                continue;
+            }
+            let path = grant.path.as_path();
+            let (entry, done) = if grant.directory {
+                (Entry::Directory, std::fs::create_dir(path))
+            } else {
+                let new = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+                (Entry::File, new.map(drop))
+            };
+            if done.is_ok() {
+                grant.entry = Some(entry);
+                made.push(path.to_path_buf());
+            }
+        }
+        Self(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+                let _ = std::fs::remove_file(path);
+            }
+            // Fails for anything else, and where something is in it.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
 }
 
 /// Looks at everything that a plan depends on.
-pub(crate) fn survey(policy: &Policy, ground: &Ground, agent: Option<&Agent>) -> Survey {
+pub(crate) fn survey(
+    policy: &Policy,
+    ground: &Ground,
+    agent: Option<&Agent>,
+    plans_only: bool,
+) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut resolver = Resolver::default();
     let mut entries = BTreeMap::new();
@@ -34,7 +83,8 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground, agent: Option<&Agent>) ->
             entries.insert(path, entry);
         }
     }
-    let grants = grants(policy, ground, &mut resolver);
+    let mut grants = grants(policy, ground, &mut resolver);
+    let made = if plans_only { Made(Vec::new()) } else { Made::of(&mut grants, ground) };
     let worktree = worktree(&ground.workspace);
     let mut finds = Finds { resolver, ..Finds::new(policy, ground) };
     for root in roots(policy, ground, &grants) {
@@ -56,7 +106,7 @@ pub(crate) fn survey(policy: &Policy, ground: &Ground, agent: Option<&Agent>) ->
         agent: agent.map(|agent| agent_site(agent, ground)).unwrap_or_default(),
         environment,
     };
-    Survey { site, dangling }
+    Survey { site, dangling, made }
 }
 
 /// The paths that a candidate stands for.
@@ -118,7 +168,8 @@ pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) 
 
 /// The same below some directories.
 pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> Now {
-    let mut finds = Finds::new(policy, ground);
+    // What a new link leads to may have been there before.
+    let mut finds = Finds { follows: false, ..Finds::new(policy, ground) };
     dirs.iter().for_each(|dir| finds.look_through(dir));
     let Finds { marked, unreadable, .. } = finds;
     Now { marked, unreadable }
@@ -154,6 +205,8 @@ struct Finds<'a> {
     marked: Vec<Marked>,
     dangling: Vec<AbsPath>,
     unreadable: Vec<AbsPath>,
+    /// Whether what links lead to counts too.
+    follows: bool,
 }
 
 impl<'a> Finds<'a> {
@@ -164,6 +217,7 @@ impl<'a> Finds<'a> {
             marked: Vec::new(),
             dangling: Vec::new(),
             unreadable: Vec::new(),
+            follows: true,
         }
     }
 
@@ -179,7 +233,12 @@ impl<'a> Finds<'a> {
 
     fn entry(&mut self, path: &Path, kind: std::fs::FileType) -> Step {
         let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
-        let Some(mark) = self.interest.mark(&path) else { return Step::Into };
+        let Some(mark) = self.interest.mark(&path) else {
+            if kind.is_symlink() {
+                self.linked_parent(path);
+            }
+            return Step::Into;
+        };
         let entry = if kind.is_dir() {
             Entry::Directory
         } else if kind.is_symlink() {
@@ -187,22 +246,60 @@ impl<'a> Finds<'a> {
         } else {
             Entry::File
         };
-        if matches!(entry, Entry::Link(_)) {
-            self.follow(&path, mark);
-        }
-        if mark == Mark::Held && entry == Entry::Directory {
-            self.git_directory(&path);
+        match (mark, &entry) {
+            (_, Entry::Link(_)) => self.follow(&path, mark),
+            (Mark::Held, Entry::Directory) => self.git_directory(&path),
+            (Mark::Held, Entry::File) => self.git_link(&path),
+            _ => {}
         }
         self.marked.push(Marked { path, mark, entry });
         Step::Past
     }
 
+    /// A link where a directory with protected names would be: it stays, and what it leads to has
+    /// those names.
+    fn linked_parent(&mut self, path: AbsPath) {
+        let names = self.interest.held_by(&path);
+        if names.is_empty() {
+            return;
+        }
+        if self.follows
+            && let Ok(target) = self.resolver.resolve(path.as_path())
+        {
+            self.names_in(&target, names.iter());
+        }
+        let link = std::fs::read_link(path.as_path()).unwrap_or_default();
+        self.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::Link(link) });
+    }
+
     /// A protected name that is a link protects what it leads to as well.
     fn follow(&mut self, path: &AbsPath, mark: Mark) {
+        if !self.follows {
+            return;
+        }
         let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+        // What a link lies in itself holds more than what the name is protected for.
+        if path.is_within(&target) {
+            return;
+        }
         match entry(target.as_path()) {
-            Some(entry) => self.marked.push(Marked { path: target, mark, entry }),
+            Some(entry) => {
+                if mark == Mark::Held && entry == Entry::Directory {
+                    self.names_in(&target, GIT_NAMES.iter().map(Path::new));
+                }
+                self.marked.push(Marked { path: target, mark, entry });
+            }
             None => self.dangling.push(target),
+        }
+    }
+
+    /// A file that says where the git directory is.
+    fn git_link(&mut self, path: &AbsPath) {
+        if self.follows
+            && let Some(git) = facts::linked_git_dir(path.parent().as_path())
+            && let Ok(git) = self.resolver.resolve(&git)
+        {
+            self.names_in(&git, GIT_NAMES.iter().map(Path::new));
         }
     }
 
@@ -214,6 +311,22 @@ impl<'a> Finds<'a> {
                 self.follow(&path, Mark::Frozen);
             }
             self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+        }
+    }
+
+    /// Protects names in a directory that is not called as it is used.
+    fn names_in(&mut self, dir: &AbsPath, names: impl Iterator<Item = impl AsRef<Path>>) {
+        for name in names {
+            let Ok(path) = AbsPath::lexical(&dir.as_path().join(name)) else { continue };
+            match entry(path.as_path()) {
+                Some(entry) => {
+                    if matches!(entry, Entry::Link(_)) {
+                        self.follow(&path, Mark::Frozen);
+                    }
+                    self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+                }
+                None => self.dangling.push(path),
+            }
         }
     }
 }
@@ -243,7 +356,8 @@ fn grants(policy: &Policy, ground: &Ground, resolver: &mut Resolver) -> Vec<Gran
                 return;
             }
             let entry = entry(target.as_path());
-            grants.push(Grant { path: target, write, entry, why: why.clone() });
+            let directory = rule.value.text().ends_with('/');
+            grants.push(Grant { path: target, write, entry, directory, why: why.clone() });
         };
         if rule.value.is_pattern() {
             facts::walk(prefix.as_path(), &mut |visit| {

@@ -79,6 +79,20 @@ fn where_another_program_listens_the_wall_holds() {
 }
 
 #[test]
+fn without_namespaces_and_listener_there_is_no_run() {
+    for who in everybody() {
+        let yard = yard(who, LANDLOCK);
+        let script = "echo ran > ran.txt";
+        let Some(ran) = under_listener_with(&yard, &["--enforcement", "landlock"], script) else {
+            return;
+        };
+        assert_eq!(ran.code, Some(69), "{ran:?}");
+        assert!(ran.stderr.contains("listener-taken"), "{ran:?}");
+        assert!(!yard.project().join("ran.txt").exists());
+    }
+}
+
+#[test]
 fn with_nothing_to_attribute_the_wall_holds() {
     for who in everybody() {
         let yard = yard(who, "");
@@ -192,12 +206,15 @@ fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(5), "cannot\n"), "{ran:?}");
     // Protected names.
     yard.write("project/.envrc", "old\n");
+    stopped_at(&run("mkdir sub; mv .envrc sub/x"), ".envrc");
+    yard.write("project/held/.envrc", "old\n");
+    stopped_at(&run("mv held gone"), "held");
     stopped_at(&run("echo new > .envrc"), &yard.project().join(".envrc").display().to_string());
     stopped_at(&run("mkdir -p .git; echo x > .mcp.json"), ".mcp.json");
     assert_eq!(yard.read("project/.envrc"), "old\n");
     assert_eq!(yard.read("outside/secret.txt"), "SECRET-OUTSIDE\n");
     assert!(!yard.path("outside/new.txt").exists());
-    traces.nothing("landlock", &[], &[".envrc", ".git"]);
+    traces.nothing("landlock", &[], &[".envrc", ".git", "held", "held/.envrc", "sub"]);
 }
 
 fn stopped_at(ran: &Ran, path: &str) {
@@ -237,7 +254,7 @@ fn in_mounts(yard: &Yard, prelude: &str, script: &str) -> Option<Ran> {
     outer.arg(inner.get_program()).args(inner.get_args());
     outer.env_clear().current_dir(yard.project()).stdin(std::process::Stdio::null());
     outer.envs(inner.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    run(yard, outer, prelude, script)
+    run(yard, outer, prelude, &[], script)
 }
 
 /// A run where user namespaces are switched off.
@@ -246,11 +263,15 @@ fn without_namespaces(yard: &Yard, script: &str) -> Option<Ran> {
     let mut outer = yard.command("unshare");
     outer.args(["--map-root-user", "sh", "-c", &format!("{prelude} && exec \"$@\""), "sh"]);
     outer.arg(yard.binary());
-    run(yard, outer, prelude, script)
+    run(yard, outer, prelude, &[], script)
 }
 
 /// A run under a program that watches calls already.
 fn under_listener(yard: &Yard, script: &str) -> Option<Ran> {
+    under_listener_with(yard, &[], script)
+}
+
+fn under_listener_with(yard: &Yard, options: &[&str], script: &str) -> Option<Ran> {
     let python = "/usr/bin/python3";
     if !std::path::Path::new(python).exists() {
         eprintln!("skipped: there is no {python} to install a listener");
@@ -258,13 +279,20 @@ fn under_listener(yard: &Yard, script: &str) -> Option<Ran> {
     }
     let mut outer = yard.command(python);
     outer.args(["-c", LISTENER]).arg(yard.binary());
-    run(yard, outer, "a listener", script)
+    run(yard, outer, "a listener", options, script)
 }
 
-fn run(yard: &Yard, mut outer: Command, prelude: &str, script: &str) -> Option<Ran> {
+fn run(
+    yard: &Yard,
+    mut outer: Command,
+    prelude: &str,
+    options: &[&str],
+    script: &str,
+) -> Option<Ran> {
     let events = yard.path("events.jsonl");
     let _ = std::fs::remove_file(&events);
-    outer.args(["run", "--events"]).arg(&events).args(["--", "/bin/bash", "-c", script]);
+    outer.args(["run", "--events"]).arg(&events).args(options);
+    outer.args(["--", "/bin/bash", "-c", script]);
     let output = outer.output().unwrap();
     let ran = Ran::new(&output, &events);
     if ran.events.is_empty() && ran.code != Some(69) {

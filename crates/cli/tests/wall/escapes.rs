@@ -1,13 +1,16 @@
 //! A table of ways out. Each is tried without the wall, where it must work, and behind the wall,
 //! where it must not. What happened is judged from outside.
 
+mod blocked;
 mod ground;
 mod messages;
+mod neighbour;
 mod network;
 mod persistence;
 mod privileges;
 mod processes;
 mod reads;
+mod renewal;
 mod resources;
 mod row;
 mod writes;
@@ -29,88 +32,40 @@ const TABLE: &[(&str, &[Row])] = &[
     ("resources", resources::ROWS),
 ];
 
-/// Whom a host keeps from something by itself.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Whom {
-    Ordinary,
-    Root,
-    Everybody,
-}
-use Whom::{Everybody, Ordinary, Root};
-
-/// Blocked by the host: ways that do not work on this machine, or not on every machine, without
-/// any wall. Behind the wall they are tried all the same.
-const BLOCKED_BY_HOST: &[(Whom, &str, &str)] = &[
-    // Files that only root reads or writes.
-    (Ordinary, "read the system's passwords", OF_ROOT),
-    (Ordinary, "read the kernel's log", OF_ROOT),
-    (Ordinary, "read the console", OF_ROOT),
-    (Ordinary, "write among the system's programs", OF_ROOT),
-    (Ordinary, "write among the system's settings", OF_ROOT),
-    (Ordinary, "a job of the system", OF_ROOT),
-    (Ordinary, "a library that everything loads", OF_ROOT),
-    (Ordinary, "a selection on the console", OF_ROOT),
-    (Ordinary, "settings of the kernel", OF_ROOT),
-    (Ordinary, "keys for the kernel", OF_ROOT),
-    (Ordinary, "control groups", OF_ROOT),
-    (Ordinary, "settings of devices", OF_ROOT),
-    // Calls that need a right.
-    (Ordinary, "read by the number of a file", NEEDS_RIGHTS),
-    (Ordinary, "read among another process's mounts", NEEDS_RIGHTS),
-    (Ordinary, "write by the number of a file", NEEDS_RIGHTS),
-    (Ordinary, "change the owner of a file", NEEDS_RIGHTS),
-    (Ordinary, "a raw packet", NEEDS_RIGHTS),
-    (Ordinary, "packets of others", NEEDS_RIGHTS),
-    (Ordinary, "a mount as it stands", NEEDS_RIGHTS),
-    (Ordinary, "a file system in parts", NEEDS_RIGHTS),
-    (Ordinary, "a detached tree", NEEDS_RIGHTS),
-    (Ordinary, "another root", NEEDS_RIGHTS),
-    (Ordinary, "another namespace", NEEDS_RIGHTS),
-    (Ordinary, "programs in the kernel", NEEDS_RIGHTS),
-    (Ordinary, "the machine's name", NEEDS_RIGHTS),
-    (Ordinary, "the machine's clock", NEEDS_RIGHTS),
-    (Ordinary, "accounts of all processes", NEEDS_RIGHTS),
-    (Ordinary, "a file with capabilities", NEEDS_RIGHTS),
-    (Ordinary, "a device", NEEDS_RIGHTS),
-    (Ordinary, "read where the kernel is", NEEDS_RIGHTS),
-    (Ordinary, "read where memory really is", NEEDS_RIGHTS),
-    (Ordinary, "a place before everybody", NEEDS_RIGHTS),
-    // Only somebody else can be risen to, and only root can put such a program there.
-    (Root, "a program that runs as its owner", "root is its owner"),
-    // What this machine does not have, or keeps from root too.
-    (Everybody, "read a disk", "the machine keeps its disks to itself"),
-    (Everybody, "read a disk by a device of one's own", "the machine keeps its disks to itself"),
-    (Everybody, "read memory of the kernel", "there is no such device"),
-    (Everybody, "modules of the kernel", "the kernel takes none"),
-    (Everybody, "another kernel", "the kernel takes none"),
-    (Everybody, "ports of the machine", "the kernel gives none"),
-    (Everybody, "limits beyond the highest", "root has not this right here"),
-    (Everybody, "many descriptors", "root has not the right to raise the limit here"),
-];
-
-const OF_ROOT: &str = "the file is root's";
-const NEEDS_RIGHTS: &str = "the call needs a right";
-
 const TRIPWIRE: Wall = Wall { options: &["--attribution", "tripwire"], omit: "" };
 const NOTIFY: Wall = Wall { options: &["--attribution", "notify"], omit: "" };
+const LANDLOCK: Wall = Wall { options: &["--enforcement", "landlock"], omit: "" };
 
-impl Whom {
-    fn is(self, ground: &Ground) -> bool {
-        match self {
-            Everybody => true,
-            Root => ground.is_root,
-            Ordinary => !ground.is_root,
-        }
-    }
-}
+/// What works behind Landlock and seccomp alone. Nothing may come to this list that reads or
+/// changes the text of a file outside, or reaches somebody there.
+const LEFT_BY_LANDLOCK: &[(&str, &str)] = &[
+    // Landlock does not see what is asked about a file without opening it.
+    ("learn how large a file is", "stat"),
+    ("learn how old a file is", "stat"),
+    ("learn what a link says", "readlink"),
+    ("learn what is noted on a file", "getxattr"),
+    ("learn when files change", "inotify"),
+    // A rule for a directory goes with it, and so does what was denied in it by a pattern.
+    ("read a denied file in a renamed directory", "renamed by the run itself"),
+    ("write a denied file by its descriptor", "opened anew by /proc/self/fd"),
+    // There is one network, one list of processes and one list of keys.
+    ("somebody from the host", "the host's loopback"),
+    ("the host's connections", "the host's /proc"),
+    ("the command line", "the host's /proc"),
+    ("a list of all processes", "the host's /proc"),
+    ("learn the names of keys", "the host's /proc"),
+    ("memory shared by a key", "shmget"),
+    ("a place in the queue", "setpriority"),
+    ("a limit", "prlimit"),
+    // Only root can take away what nobody can use.
+    ("rights that are left", "the bounding set"),
+];
 
 #[test]
 fn without_the_wall_they_work() {
     let complaints = on_all(None, |ground, row, tried| {
-        let blocked =
-            BLOCKED_BY_HOST.iter().any(|(whom, name, _)| *name == row.name && whom.is(ground));
-        let expected = tried.ran && tried.escaped;
-        (!expected && !blocked).then_some("it does not work without the wall")
+        let works = tried.ran && tried.escaped;
+        (!works && !blocked::by_host(ground, row)).then_some("it does not work without the wall")
     });
     assert!(complaints.is_empty(), "{complaints}");
 }
@@ -128,14 +83,23 @@ fn nor_where_every_call_is_watched() {
 }
 
 #[test]
+fn where_landlock_stands_alone_only_these_work() {
+    let complaints = on_all(Some(&LANDLOCK), |ground, row, tried| {
+        let left = LEFT_BY_LANDLOCK.iter().any(|(name, _)| *name == row.name);
+        judge(ground, row, tried).filter(|_| !(left && tried.ran))
+    });
+    assert!(complaints.is_empty(), "{complaints}");
+}
+
+#[test]
 fn rows_have_names_of_their_own() {
     let mut names: Vec<_> = rows().map(|row| row.name).collect();
     let all = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
-    for (_, name, _) in BLOCKED_BY_HOST {
-        assert!(names.binary_search(name).is_ok(), "{name}");
+    for name in blocked::names().chain(LEFT_BY_LANDLOCK.iter().map(|(name, _)| *name)) {
+        assert!(names.binary_search(&name).is_ok(), "{name}");
     }
 }
 

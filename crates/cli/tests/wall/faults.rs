@@ -60,6 +60,27 @@ const LAYING: &[Fault] = &[
     fault("openat2", &["EACCES"]),
 ];
 
+/// Calls of a set-up without namespaces.
+const LESSER: &[Fault] = &[
+    fault("clone3", &["EPERM"]),
+    fault("clone", &["EAGAIN"]),
+    fault("mkdirat", &["EACCES", "ENOSPC"]),
+    fault("capset", &["EPERM"]),
+    fault("landlock_create_ruleset", &["EPERM", "ENOSYS", "EOPNOTSUPP"]),
+    fault("landlock_add_rule", &["EPERM"]),
+    fault("landlock_restrict_self", &["EPERM", "E2BIG"]),
+    fault("seccomp", &["EPERM", "ENOMEM", "EINVAL", "EBUSY"]),
+    fault("close_range", &["EPERM"]),
+    fault("socketpair", &["ENFILE"]),
+    fault("signalfd4", &["ENOMEM"]),
+    fault("sendmsg", &["EPERM", "EPIPE"]),
+    fault("recvmsg", &["ENOMEM"]),
+    fault("pidfd_open", &["EPERM"]),
+    fault("prctl", &["EPERM"]),
+    fault("setpgid", &["EPERM"]),
+    fault("prlimit64", &["EPERM"]),
+];
+
 /// Calls that others make too. What they break in the command says nothing about the wall.
 const EVERYBODYS: &[Fault] = &[
     fault("prctl", &["EPERM"]),
@@ -125,14 +146,15 @@ test "$(ulimit -f)" = 4096 || tell "write large files: $(ulimit -f)"
 grep -q "^CapEff:.0000000000000000$" /proc/self/status || tell "hold capabilities"
 grep -q "^NoNewPrivs:.1$" /proc/self/status || tell "gain privileges"
 grep -q "^Seccomp:.2$" /proc/self/status || tell "make any call"
-test "$(ls -d /proc/[0-9]* | wc -l)" -lt 20 || tell "see other processes"
+test "$TIER" = landlock || test "$(ls -d /proc/[0-9]* | wc -l)" -lt 20 || tell "see other processes"
+(setsid sleep 1000 > /dev/null 2>&1 &)
 exit 42
 "#;
 
 #[test]
 fn a_call_that_fails_leaves_no_hole() {
     for who in everybody() {
-        let Some(ground) = Ground::new(who, "tripwire", Whose::Ours) else { return };
+        let Some(ground) = Ground::new(who, &[], Whose::Ours) else { return };
         OURS.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
@@ -140,15 +162,26 @@ fn a_call_that_fails_leaves_no_hole() {
 #[test]
 fn ground_that_cannot_be_laid_leaves_no_hole() {
     for who in everybody() {
-        let Some(ground) = Ground::new(who, "inferred", Whose::Ours) else { return };
+        let Some(ground) = Ground::new(who, &["--attribution", "inferred"], Whose::Ours) else {
+            return;
+        };
         LAYING.iter().for_each(|fault| ground.fail(fault, &|times| (1..=times).collect()));
+    }
+}
+
+#[test]
+fn without_namespaces_a_call_that_fails_leaves_no_hole() {
+    for who in everybody() {
+        let lesser = &["--enforcement", "landlock"];
+        let Some(ground) = Ground::new(who, lesser, Whose::Everybodys) else { return };
+        LESSER.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
 
 #[test]
 fn a_call_that_fails_for_everybody_leaves_no_hole() {
     for who in everybody() {
-        let Some(ground) = Ground::new(who, "tripwire", Whose::Everybodys) else { return };
+        let Some(ground) = Ground::new(who, &[], Whose::Everybodys) else { return };
         EVERYBODYS.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
@@ -156,7 +189,7 @@ fn a_call_that_fails_for_everybody_leaves_no_hole() {
 #[test]
 fn a_file_that_cannot_be_opened_leaves_no_hole() {
     for who in everybody() {
-        let Some(ground) = Ground::new(who, "tripwire", Whose::Everybodys) else { return };
+        let Some(ground) = Ground::new(who, &[], Whose::Everybodys) else { return };
         for (path, error) in OPENED {
             let inject = format!("inject=openat,open:error={error}");
             let strace = ["-P", path, "-e", "trace=openat,open", "-e", &inject];
@@ -175,26 +208,30 @@ enum Whose {
 struct Ground {
     yard: Yard,
     listener: TcpListener,
-    attribution: &'static str,
+    options: &'static [&'static str],
     whose: Whose,
     tally: RefCell<BTreeMap<(String, Option<i32>), usize>>,
 }
 
 impl Ground {
-    fn new(who: As, attribution: &'static str, whose: Whose) -> Option<Self> {
+    fn new(who: As, options: &'static [&'static str], whose: Whose) -> Option<Self> {
         let known = Command::new("strace").arg("--version").output();
         if !known.is_ok_and(|output| output.status.success()) {
             eprintln!("skipped: there is no strace to make calls fail");
             return None;
         }
         let yard = Yard::new(who);
-        let config = "[violation]\naction = \"deny\"\n[limits]\nfile_size = \"4MiB\"\n\
-                      [environment]\npass = [\"OUTSIDE\", \"PORT\", \"SUPERVISOR\", \"LANDLOCK\"]\n";
-        yard.write("home/.config/ringwall/ringwall.toml", config);
+        let minimum = if options.contains(&"landlock") { "landlock" } else { "namespaces" };
+        let config = format!(
+            "[violation]\naction = \"deny\"\n[limits]\nfile_size = \"4MiB\"\n\
+             [confinement]\nminimum = \"{minimum}\"\n[environment]\n\
+             pass = [\"OUTSIDE\", \"PORT\", \"SUPERVISOR\", \"LANDLOCK\", \"TIER\"]\n"
+        );
+        yard.write("home/.config/ringwall/ringwall.toml", &config);
         KEPT.iter().for_each(|name| drop(yard.write(name, "[core]\n")));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let tally = RefCell::default();
-        let ground = Self { yard, listener, attribution, whose, tally };
+        let ground = Self { yard, listener, options, whose, tally };
         let ran = ground.run("nothing", &["-e", "trace=none"]);
         assert!(!ran.stdout.contains("BREACH"), "{ran:?}");
         if ran.code != Some(42) {
@@ -288,9 +325,10 @@ impl Ground {
             command.args(["-o", "/dev/null"]);
         }
         command.args(strace).arg(self.yard.binary()).args(["run", "--events"]).arg(&events);
-        command.args(["--attribution", self.attribution, "--", "/bin/bash", "-c", ACTS]);
+        command.args(self.options).args(["--", "/bin/bash", "-c", ACTS]);
         let port = self.listener.local_addr().unwrap().port().to_string();
         command.env("PORT", port).env("OUTSIDE", self.yard.path("outside")).env("LEAK", "leak");
+        command.env("TIER", self.options.last().unwrap_or(&""));
         command.env("LANDLOCK", sandbox::landlock_version().to_string());
         Ran::new(&patiently(what, command), &events)
     }
@@ -300,7 +338,7 @@ impl Drop for Ground {
     /// Says what ended how, for whoever wants to know.
     fn drop(&mut self) {
         for ((call, code), times) in self.tally.borrow().iter() {
-            eprintln!("{}: {call}: exit {code:?}, {times} times", self.attribution);
+            eprintln!("{:?} {call}: exit {code:?}, {times} times", self.options);
         }
     }
 }

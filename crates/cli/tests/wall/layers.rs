@@ -4,6 +4,9 @@
 use crate::escapes::{Ground, Wall, row};
 use crate::yard::everybody;
 
+/// Landlock and seccomp alone.
+const LANDLOCK: &[&str] = &["--enforcement", "landlock"];
+
 /// Each of these layers holds a row of the table by itself.
 fn holds(layer: &'static str, rows: &[&str]) {
     with_everybody(|ground| {
@@ -49,9 +52,7 @@ fn the_environment_is_made_from_nothing() {
 /// Nothing of the command runs if the wall can be seen not to hold.
 #[test]
 fn a_wall_that_does_not_hold_is_not_used() {
-    const LANDLOCK: &[&str] = &["--enforcement", "landlock", "--attribution", "inferred"];
     with_everybody(|ground| {
-        ground.accept_landlock();
         let walls = [wall("mounts"), Wall { options: LANDLOCK, omit: "landlock" }];
         for wall in walls {
             let tried = ground.attempt(row("read by an absolute path"), Some(&wall));
@@ -66,15 +67,16 @@ fn a_wall_that_does_not_hold_is_not_used() {
 /// Where there are no namespaces, Landlock is what hides.
 #[test]
 fn landlock_hides_what_is_outside_by_itself() {
-    const LANDLOCK: &[&str] = &["--enforcement", "landlock", "--attribution", "inferred"];
     with_everybody(|ground| {
-        ground.accept_landlock();
-        for name in ["read by an absolute path", "write by an absolute path", "a stream"] {
-            let whole = ground.attempt(row(name), Some(&Wall { options: LANDLOCK, omit: "" }));
+        // An honest call would be refused by whoever watches calls. That one can be misled.
+        let kinds =
+            ["read", "write"].map(|kind| format!("{kind} by a path that changes under the call"));
+        for name in kinds {
+            let whole = ground.attempt(row(&name), Some(&Wall { options: LANDLOCK, omit: "" }));
             assert!(whole.ran && !whole.escaped, "{name}, with everything: {whole:?}");
             let less = Wall { options: LANDLOCK, omit: "landlock,self-test" };
-            let less = ground.attempt(row(name), Some(&less));
-            assert!(less.ran && less.escaped, "{name}, without Landlock: {less:?}");
+            let escaped = (0..20).any(|_| ground.attempt(row(&name), Some(&less)).escaped);
+            assert!(escaped, "{name}, without Landlock");
         }
     });
 }

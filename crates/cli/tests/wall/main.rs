@@ -5,6 +5,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
+    clippy::print_stderr,
     reason = "in a test, a failed step should stop the test"
 )]
 
@@ -17,8 +18,12 @@ mod escapes;
 mod faults;
 mod git;
 mod layers;
+mod layouts;
 mod limits;
 mod network;
+mod phases;
+mod projects;
+mod tools;
 mod traces;
 mod tty;
 mod work;

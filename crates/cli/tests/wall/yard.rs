@@ -93,6 +93,15 @@ impl Yard {
         }
     }
 
+    /// Gives one tree to whoever runs inside.
+    pub(crate) fn own_tree(&self, path: &Path) {
+        if self.who == As::Nobody {
+            let all = format!("{NOBODY}:{NOBODY}");
+            let status = Command::new("chown").args(["-Rh", &all]).arg(path).status().unwrap();
+            assert!(status.success());
+        }
+    }
+
     /// A program as this yard's user, with nothing of the real environment but the search path.
     pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = match self.who {
@@ -138,6 +147,21 @@ impl Yard {
         command.args(["run", "--events", events.to_str().unwrap()]);
         command.args(options).args(["--", "/bin/bash", "-c", script]);
         Ran::new(&command.envs(variables.iter().copied()).output().unwrap(), &events)
+    }
+
+    /// The same with another home directory, for toolchains that are there.
+    pub(crate) fn run_in_home(&self, home: &Path, script: &str) -> Ran {
+        let events = self.path("events.jsonl");
+        let _ = std::fs::remove_file(&events);
+        let mut command = self.command(self.binary());
+        command
+            .args(["run", "--events"])
+            .arg(&events)
+            .args(["--", "/bin/bash", "-c", script])
+            .env("HOME", home)
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("PATH", format!("{}/.cargo/bin:/usr/local/bin:/usr/bin:/bin", home.display()));
+        Ran::new(&command.output().unwrap(), &events)
     }
 
     /// The same script with no wall around it, as the same user in the same place.

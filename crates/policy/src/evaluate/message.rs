@@ -6,8 +6,9 @@ use model::{Access, shell_word};
 
 use crate::Ground;
 
-/// The command and the line that would allow a path.
-pub(super) fn grant(ground: &Ground, access: Access, path: &Path) -> String {
+/// The command and the line that would allow a path; a directory that is yet to be made has a slash
+/// at its end.
+pub fn grant(ground: &Ground, access: Access, path: &Path) -> String {
     let key = match access {
         Access::Read => "allow_read",
         Access::Write => "allow_write",

@@ -5,6 +5,7 @@ mod message;
 mod paths;
 mod settings;
 
+pub use message::grant as remedy;
 use model::{Action, Decision, Facts, Opaque, Origin, Reason, Redirect, Verdict};
 
 use crate::shell::Scene;

@@ -161,6 +161,9 @@ fn a_refusal_names_the_way_out() {
     assert!(reason.instead.unwrap().contains("`ringwall grant domain example.org:8443`"));
     let reason = connect(&ground, &host("localhost"), 8443);
     assert!(reason.instead.unwrap().contains("`network.allow_local_ports = [8443]`"));
+    let reason = look_up(&ground, &host("crates.example"));
+    assert!(reason.text.contains("looking `crates.example` up"), "{}", reason.text);
+    assert!(reason.instead.unwrap().contains("`ringwall grant domain crates.example`"));
 }
 
 proptest! {

@@ -1,9 +1,10 @@
 //! The ways out of a run's own network, as the rules about hosts need them.
 
 use std::collections::BTreeSet;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 
 use model::Ways;
+use model::plan::{NAMES_PORT, PROXY_PORT};
 
 use crate::NetworkGround;
 
@@ -21,7 +22,7 @@ pub(super) fn ways(ground: &NetworkGround) -> Ways {
             None => ports.extend(USUAL),
         }
         if let Some(IpAddr::V4(address)) = rule.value.address()
-            && !address.is_loopback()
+            && can_be_ours(address)
         {
             addresses.push(address);
         }
@@ -29,9 +30,21 @@ pub(super) fn ways(ground: &NetworkGround) -> Ways {
     if ground.level.value >= model::Level::Network {
         ports.extend(USUAL);
     }
+    let local_ports = ground.local_ports.iter().map(|port| port.value);
     Ways {
-        ports: ports.into_iter().collect(),
-        local_ports: ground.local_ports.iter().map(|port| port.value).collect(),
+        ports: ports.into_iter().filter(is_free).collect(),
+        local_ports: local_ports.filter(is_free).collect(),
         addresses,
     }
+}
+
+/// Whether a port is not one of ours inside. Behind those, the proxy still leads to every port.
+fn is_free(port: &u16) -> bool {
+    ![PROXY_PORT, NAMES_PORT].contains(port)
+}
+
+/// Whether loopback inside can be given an address; some mean no single machine.
+fn can_be_ours(address: Ipv4Addr) -> bool {
+    let nobody = address.is_unspecified() || address.is_broadcast() || address.is_multicast();
+    !nobody && !address.is_loopback()
 }

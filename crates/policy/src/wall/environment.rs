@@ -73,6 +73,10 @@ fn proxy() -> Vec<(&'static str, String)> {
     for name in ["NO_PROXY", "no_proxy"] {
         variables.push((name, "localhost,127.0.0.1,::1".into()));
     }
+    // Asking for news of themselves is no part of what tools were started for.
+    variables.push(("NO_UPDATE_NOTIFIER", "1".into()));
+    variables.push(("PIP_DISABLE_PIP_VERSION_CHECK", "1".into()));
+    variables.push(("npm_config_update_notifier", "false".into()));
     // Node reads them only when told to.
     variables.push(("NODE_USE_ENV_PROXY", "1".into()));
     variables

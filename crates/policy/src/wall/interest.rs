@@ -3,7 +3,7 @@
 use model::{AbsPath, Sourced};
 
 use crate::pattern::{Case, fold};
-use crate::protected::{Cover, protecting, shadows};
+use crate::protected::{Cover, held_by, protecting, shadows};
 use crate::{Ground, PathRule, Policy, protected_names};
 
 /// What an entry is to the wall.
@@ -59,6 +59,11 @@ impl<'a> Interest<'a> {
     /// Whether a tree put at this path, or taken from it, could hold a protected name.
     pub fn shadows(&self, path: &AbsPath) -> bool {
         shadows(path).is_some()
+    }
+
+    /// Where protected names would be in a tree put at this path, below it.
+    pub fn held_by(&self, path: &AbsPath) -> Vec<std::path::PathBuf> {
+        held_by(path)
     }
 
     /// Whether rules can match files that are not there yet.

@@ -78,6 +78,8 @@ pub struct Grant {
     pub write: bool,
     /// What stands there; `None` if nothing does yet.
     pub entry: Option<Entry>,
+    /// Whether the rule says, by a slash at its end, that it is for a directory.
+    pub directory: bool,
     /// The rule's text and place.
     pub why: String,
 }

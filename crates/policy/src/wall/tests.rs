@@ -152,8 +152,13 @@ fn a_place_in_the_middle_of_private_ground_stays_outside() {
 fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
     let mut policy = Policy::built_in();
     policy.level = Sourced::built_in(Level::Readonly);
-    let grant =
-        Grant { path: at("/home/u/proj/TODO.md"), write: true, entry: None, why: "phase".into() };
+    let grant = Grant {
+        path: at("/home/u/proj/TODO.md"),
+        write: true,
+        entry: None,
+        directory: false,
+        why: "phase".into(),
+    };
     let site = Site { grants: vec![grant], ..site() };
     let plan = compiled(&policy, &ground(), &site);
     assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
@@ -166,6 +171,7 @@ fn a_read_grant_takes_no_write_away() {
     let grant = |path: &str, write| Grant {
         path: at(path),
         write,
+        directory: false,
         entry: Some(Entry::Directory),
         why: "rule".into(),
     };

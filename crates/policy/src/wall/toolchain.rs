@@ -51,6 +51,8 @@ pub const SYSTEM: &[&str] = &[
     "/etc/ld.so.cache",
     "/etc/ld.so.preload",
     "/etc/localtime",
+    "/etc/man_db.conf",
+    "/etc/manpath.config",
     "/etc/maven",
     "/etc/mercurial",
     "/etc/mime.types",

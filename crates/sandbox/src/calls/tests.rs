@@ -91,6 +91,13 @@ fn openat2_can_change_where_a_path_starts() {
 }
 
 #[test]
+fn openat2_can_ask_for_a_file_that_runs_as_its_owner() {
+    let how = |mode: u64| [0, mode, 0].map(u64::to_ne_bytes).concat();
+    assert!(makes_set_id(&how(0o4755)) && makes_set_id(&how(0o2755)));
+    assert!(!makes_set_id(&how(0o1777)) && !makes_set_id(&[]));
+}
+
+#[test]
 fn calls_with_a_directory() {
     let [seven, eight] = [7, 8].map(register);
     let follow = register(AT_SYMLINK_FOLLOW);

@@ -8,11 +8,11 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::peers::Peers;
 use super::scene::Scene;
 use super::skipped;
 use super::works::{self, Work};
 use crate::bench::measure::{Bound, Figure, Times, print_table};
+use crate::bench::peers::Peers;
 use crate::failure::{Context, Failure};
 use crate::workspace::output;
 

@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
-use super::peers::{Peers, SandboxRuntime};
 use super::scene::{Scene, write};
 use super::skipped;
 use crate::bench::measure::{Bound, Contender, Figure, Times, print_table, round_robin};
+use crate::bench::peers::{Peers, SandboxRuntime};
 use crate::failure::{Context, Failure};
 
 const TRUE: &str = "true";
@@ -154,9 +154,6 @@ fn bwrap(program: &Path, scene: &Scene) -> Sandbox {
 
 /// With a workspace to write in and no network; by itself it lets nothing be written.
 fn sandbox_runtime(runtime: &SandboxRuntime, scene: &Scene) -> Result<Sandbox, Failure> {
-    let join = |dirs: Vec<PathBuf>| std::env::join_paths(dirs).context(|| "a path with `:`".into());
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let programs = [runtime.programs.clone()].into_iter().chain(std::env::split_paths(&path));
     let settings = json!({
         "network": {"allowedDomains": [], "deniedDomains": []},
         "filesystem": {"denyRead": [], "allowWrite": [scene.workspace], "denyWrite": []},
@@ -166,11 +163,11 @@ fn sandbox_runtime(runtime: &SandboxRuntime, scene: &Scene) -> Result<Sandbox, F
         name: SANDBOX_RUNTIME,
         program: runtime.program.clone(),
         words: vec!["--settings".into(), settings.into()],
-        variables: vec![
-            ("PATH", join(programs.collect())?),
-            ("LD_LIBRARY_PATH", join(runtime.libraries.clone())?),
-            ("HOME", scene.beside("home").into()),
-        ],
+        variables: runtime
+            .variables()?
+            .into_iter()
+            .chain([("HOME", scene.beside("home").into())])
+            .collect(),
         every: SELDOM,
     })
 }

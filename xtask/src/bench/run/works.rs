@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::peers::Peers;
 use super::scene::{Scene, write};
+use crate::bench::peers::Peers;
 use crate::failure::{Context, Failure};
 use crate::workspace::{announce, output};
 

@@ -48,7 +48,8 @@ static struct {
 } ring;
 
 static void *map(size_t size, off_t offset) {
-    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring.file, offset);
+    int how = MAP_SHARED | MAP_POPULATE;
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, how, ring.file, offset);
     if (at == MAP_FAILED)
         fail("mmap");
     return at;
@@ -59,9 +60,10 @@ static void open_ring(void) {
     ring.file = syscall(SYS_io_uring_setup, 4, &params);
     if (ring.file < 0)
         fail("io_uring_setup");
-    char *asked = map(params.sq_off.array + params.sq_entries * sizeof(unsigned), IORING_OFF_SQ_RING);
-    char *done = map(params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe),
-                     IORING_OFF_CQ_RING);
+    size_t asking = params.sq_off.array + params.sq_entries * sizeof(unsigned);
+    size_t answering = params.cq_off.cqes + params.cq_entries * sizeof(struct io_uring_cqe);
+    char *asked = map(asking, IORING_OFF_SQ_RING);
+    char *done = map(answering, IORING_OFF_CQ_RING);
     ring.requests = map(params.sq_entries * sizeof(struct io_uring_sqe), IORING_OFF_SQES);
     ring.tail = (unsigned *)(asked + params.sq_off.tail);
     ring.mask = (unsigned *)(asked + params.sq_off.ring_mask);
@@ -135,7 +137,8 @@ static int old_call(int number, long first, long second, long third) {
 
 static char *low(const char *text) {
 #if defined(__x86_64__)
-    char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    int how = MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT;
+    char *at = mmap(NULL, 4096, PROT_READ | PROT_WRITE, how, -1, 0);
     if (at == MAP_FAILED)
         fail("mmap");
     return strcpy(at, text);

@@ -2,14 +2,13 @@
 //! host who holds secrets and would hear of what comes out.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
+use super::neighbour::Neighbour;
+use super::renewal::{Looks, RENEWED, renew};
 use super::row::{How, Row, Sign};
 use crate::yard::{As, Yard};
 
@@ -44,9 +43,6 @@ pub(crate) struct Tried {
     pub(crate) output: Output,
 }
 
-/// The directories that each attempt gets anew.
-const RENEWED: [&str; 4] = ["project", "project-evil", "outside", "home"];
-
 /// What the wall is told. `deny`: the script goes on to its end.
 const CONFIG: &str = r#"
 version = 1
@@ -79,6 +75,7 @@ impl Ground {
         let secret = format!("kept{:x}", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos());
         let is_root = who == As::Me && rustix::process::geteuid().is_root();
         yard.write("wall.toml", CONFIG);
+        yard.write("weak.toml", &format!("{CONFIG}[confinement]\nminimum = \"landlock\"\n"));
         yard.write("run/secret.txt", &secret);
         for dir in RENEWED {
             std::fs::remove_dir_all(yard.path(dir)).unwrap_or_default();
@@ -127,17 +124,12 @@ impl Ground {
         &self.facts[name]
     }
 
-    /// Takes a wall without namespaces.
-    pub(crate) fn accept_landlock(&self) {
-        let weaker = format!("{CONFIG}[confinement]\nminimum = \"landlock\"\n");
-        self.yard.write("wall.toml", &weaker);
-    }
-
     /// Tries a row, behind a wall or with nothing around it.
     pub(crate) fn attempt(&mut self, row: &Row, wall: Option<&Wall>) -> Tried {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         self.looks = renew(&self.yard, &self.looks);
-        self.mark = format!("mark{}x", COUNT.fetch_add(1, Ordering::Relaxed));
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        self.mark = format!("mark{}x{number}x", std::process::id());
         self.neighbour.forget();
         let output = self.command(row, wall).output().unwrap();
         if matches!(row.sign, Sign::Heard | Sign::Host(_)) {
@@ -191,7 +183,9 @@ impl Ground {
         words.extend(["timeout", "--foreground", "-k", "5", "120"].map(String::from));
         words.extend(["/bin/bash".into(), "-c".into(), around, "around".into()]);
         if let Some(wall) = wall {
-            let (binary, config) = (self.yard.binary(), self.yard.path("wall.toml"));
+            let weak = wall.options.contains(&"landlock");
+            let config = self.yard.path(if weak { "weak.toml" } else { "wall.toml" });
+            let binary = self.yard.binary();
             words.extend([binary.display().to_string(), "run".into(), "--config".into()]);
             words.extend([config.display().to_string()]);
             words.extend(wall.options.iter().map(|word| String::from(*word)));
@@ -258,62 +252,6 @@ impl Drop for Shared {
     }
 }
 
-/// What stands where.
-type Looks = BTreeMap<PathBuf, Look>;
-
-/// What tells whether something is still what it was. A directory changes with what is in it, so
-/// of that only its own settings count.
-#[derive(PartialEq, Eq)]
-enum Look {
-    Directory { number: u64, mode: u32, owner: u32 },
-    File { number: u64, changed: (i64, i64) },
-}
-
-fn look(yard: &Yard) -> Looks {
-    let mut looks = Looks::new();
-    let mut paths: Vec<_> = RENEWED.iter().map(|dir| yard.path(dir)).collect();
-    while let Some(path) = paths.pop() {
-        let Ok(found) = path.symlink_metadata() else { continue };
-        let number = found.ino();
-        let look = if found.is_dir() {
-            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
-            paths.extend(entries.map(|entry| entry.path()));
-            Look::Directory { number, mode: found.mode(), owner: found.uid() }
-        } else {
-            Look::File { number, changed: (found.ctime(), found.ctime_nsec()) }
-        };
-        looks.insert(path, look);
-    }
-    looks
-}
-
-/// Makes everything as it was, by taking away what is new or changed and copying what is missing.
-fn renew(yard: &Yard, looks: &Looks) -> Looks {
-    let now = look(yard);
-    for path in now.keys().filter(|path| now.get(*path) != looks.get(*path)) {
-        let removed = match path.symlink_metadata() {
-            Ok(found) if found.is_dir() => std::fs::remove_dir_all(path),
-            Ok(_) => std::fs::remove_file(path),
-            // It went with a directory.
-            Err(_) => Ok(()),
-        };
-        if removed.is_err() {
-            let _ = Command::new("chmod").args(["-R", "u+rwx"]).arg(path).status();
-            std::fs::remove_dir_all(path).unwrap();
-        }
-    }
-    let (kept, here) = (yard.path("kept"), yard.path(""));
-    let whole = RENEWED.iter().map(|dir| here.join(dir)).collect::<Vec<_>>();
-    for path in whole.iter().chain(looks.keys()) {
-        if path.symlink_metadata().is_err() {
-            let from = kept.join(path.strip_prefix(&here).unwrap());
-            let copied = Command::new("cp").arg("-a").arg(from).arg(path).status();
-            assert!(copied.unwrap().success());
-        }
-    }
-    if now == *looks { now } else { look(yard) }
-}
-
 /// A program of the system, not one of the user's.
 fn program(name: &str) -> Option<PathBuf> {
     let dirs = ["/usr/bin", "/usr/local/bin"].iter();
@@ -343,77 +281,4 @@ fn compile(compiler: &Path, yard: &Yard) {
 fn device(path: &Path) -> String {
     let device = path.metadata().unwrap().dev();
     format!("{}:{}", rustix::fs::major(device), rustix::fs::minor(device))
-}
-
-/// The neighbour, and what it heard.
-struct Neighbour {
-    process: Child,
-    lines: Arc<Mutex<Vec<String>>>,
-    asked: u32,
-}
-
-/// How long the neighbour may take; a machine can be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Neighbour {
-    fn start(
-        yard: &Yard,
-        python: &Path,
-        name: &str,
-        secret: &str,
-        facts: &mut BTreeMap<String, String>,
-    ) -> Self {
-        let text = concat!(include_str!("calls.py"), include_str!("neighbour.py"));
-        let mut process = yard
-            .command(python)
-            .args(["-c", text])
-            .arg(yard.path("run"))
-            .args([name, secret])
-            .env("NEIGHBOUR_TOKEN", secret)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut told = BufReader::new(process.stdout.take().unwrap()).lines().map_while(Result::ok);
-        for line in told.by_ref().take_while(|line| line != "ready") {
-            let (name, value) = line.split_once('=').unwrap();
-            facts.insert(name.into(), value.into());
-        }
-        let lines = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&lines);
-        std::thread::spawn(move || told.for_each(|line| kept.lock().unwrap().push(line)));
-        Self { process, lines, asked: 0 }
-    }
-
-    fn forget(&self) {
-        self.lines.lock().unwrap().clear();
-    }
-
-    fn heard(&self, text: &str) -> bool {
-        let lines = self.lines.lock().unwrap();
-        lines.iter().any(|line| line.starts_with("heard") && line.contains(text))
-    }
-
-    /// Waits until the neighbour has told everything that had reached it.
-    fn catch_up(&mut self) {
-        // Once to accept a connection, once to read from it, once more for what ends it.
-        for _ in 0..3 {
-            self.asked += 1;
-            let word = format!("ping {}", self.asked);
-            writeln!(self.process.stdin.as_mut().unwrap(), "{word}").unwrap();
-            let since = Instant::now();
-            while !self.lines.lock().unwrap().contains(&word) {
-                assert!(since.elapsed() < PATIENCE, "the neighbour does not answer");
-                std::thread::sleep(Duration::from_millis(1));
-            }
-        }
-    }
-}
-
-impl Drop for Neighbour {
-    /// It clears up when nobody asks any more.
-    fn drop(&mut self) {
-        drop(self.process.stdin.take());
-        let _ = self.process.wait();
-    }
 }

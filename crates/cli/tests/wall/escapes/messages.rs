@@ -54,7 +54,10 @@ stream.sendall(MARK.encode())
     python(
         "a socket for datagrams",
         Heard,
-        "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(MARK.encode(), RUN + '/notes.sock')",
+        "
+datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+datagram.sendto(MARK.encode(), RUN + '/notes.sock')
+",
     ),
     python(
         "one end of a pair, sent elsewhere",

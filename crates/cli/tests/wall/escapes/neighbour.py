@@ -84,13 +84,14 @@ def visit():
         pass
 
 
+traffic, sink = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+sink.bind(('127.0.0.1', 0))
+facts['SINK'] = sink.getsockname()[1]
 signal.signal(signal.SIGUSR1, lambda *_: tell('heard', 'a signal'))
 for fact, value in facts.items():
     if fact != '_':
         tell(f'{fact}={value}')
 tell('ready')
-traffic, sink = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-sink.bind(('127.0.0.1', 0))
 try:
     asked = b''
     while asked is not None:

@@ -77,12 +77,11 @@ raw.sendto(head + MARK.encode(), ('127.0.0.1', 0))
         "
 tap = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
 tap.bind(('lo', 0))
-tap.settimeout(1)
-end = time.time() + 0.5
-while time.time() < end:
+tap.settimeout(20)
+packet = b''
+while packet[36:38] != struct.pack('!H', SINK):
     packet = tap.recv(65535)
-    if b'kept' in packet:
-        print(packet[42:])
+print(packet[42:])
 ",
     ),
     python(

@@ -42,7 +42,8 @@ pub(super) const ROWS: &[Row] = &[
     bash(
         "a module that python loads",
         Mark("home/.local/lib/python3/site-packages/usercustomize.py"),
-        "d=$HOMEDIR/.local/lib/python3/site-packages; mkdir -p $d; echo $MARK > $d/usercustomize.py",
+        "mkdir -p $HOMEDIR/.local/lib/python3/site-packages
+        echo $MARK > $HOMEDIR/.local/lib/python3/site-packages/usercustomize.py",
     ),
     bash(
         "an agent's settings of the user",
@@ -52,7 +53,8 @@ pub(super) const ROWS: &[Row] = &[
     bash(
         "Ringwall's settings of the user",
         Mark("home/.config/ringwall/ringwall.toml"),
-        "mkdir -p $HOMEDIR/.config/ringwall; echo \"# $MARK\" > $HOMEDIR/.config/ringwall/ringwall.toml",
+        "mkdir -p $HOMEDIR/.config/ringwall
+        echo \"# $MARK\" > $HOMEDIR/.config/ringwall/ringwall.toml",
     ),
     bash(
         "Ringwall's settings of the run",

@@ -9,7 +9,6 @@ pub(super) const ROWS: &[Row] = &[
         "memory, by a tracer",
         Secret,
         "
-import signal
 libc.ptrace.restype = ctypes.c_long
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
 if libc.ptrace(16, NEIGHBOUR, None, None) == 0:
@@ -30,15 +29,23 @@ call('process_vm_readv', NEIGHBOUR, here, 1, there, 1, 0)
 print(text.raw)
 ",
     ),
-    python("memory, as a file", Secret, "
+    python(
+        "memory, as a file",
+        Secret,
+        "
 print(os.pread(os.open(f'/proc/{NEIGHBOUR}/mem', os.O_RDONLY), 20, ADDRESS))
-"),
-    python("memory, changed", Says, "
-word = b'kept'
-text = ctypes.create_string_buffer(word)
-call('process_vm_writev', NEIGHBOUR, struct.pack('QQ', ctypes.addressof(text), 4), 1, struct.pack('QQ', ADDRESS, 4), 1, 0)
+",
+    ),
+    python(
+        "memory, changed",
+        Says,
+        "
+text = ctypes.create_string_buffer(b'kept')
+here, there = struct.pack('QQ', ctypes.addressof(text), 4), struct.pack('QQ', ADDRESS, 4)
+call('process_vm_writev', NEIGHBOUR, here, 1, there, 1, 0)
 print('OPEN')
-"),
+",
+    ),
     bash("a variable", Secret, "tr '\\0' '\\n' < /proc/$NEIGHBOUR/environ | grep NEIGHBOUR_TOKEN"),
     bash("the command line", Secret, "tr '\\0' ' ' < /proc/$NEIGHBOUR/cmdline"),
     bash("a list of all processes", Says, "ps -A -o pid= | grep -qw $NEIGHBOUR && echo OPEN"),
@@ -57,11 +64,14 @@ print(os.pread(call('pidfd_getfd', process, DESCRIPTOR, 0), 100, 0))
         "call('pidfd_send_signal', call('pidfd_open', NEIGHBOUR, 0), 10, 0, 0)",
     ),
     python("a place in the queue", Host(slowed), "os.setpriority(os.PRIO_PROCESS, NEIGHBOUR, 7)"),
-    python("a limit", Host(limited), "
+    python(
+        "a limit",
+        Host(limited),
+        "
 import resource
 resource.prlimit(NEIGHBOUR, resource.RLIMIT_FSIZE, (123456, 123456))
-"),
-    python("a processor", Host(bound), "os.sched_setaffinity(NEIGHBOUR, {0})"),
+",
+    ),
     // The one who holds the wall.
     bash(
         "reading after the parent was killed",
@@ -71,17 +81,20 @@ resource.prlimit(NEIGHBOUR, resource.RLIMIT_FSIZE, (123456, 123456))
     bash(
         "reading after everybody was killed",
         Secret,
-        "if [ $PPID = 1 ]; then kill -9 1; kill -9 -1; fi; cat $OUTSIDE/secret.txt",
+        // Without a wall that would be everybody on the machine.
+        "[ $PPID = 1 ] && [ -n \"$RINGWALL\" ] && kill -9 1 -1; cat $OUTSIDE/secret.txt",
     ),
     bash(
         "reading in a session of one's own",
         Secret,
         "setsid -w bash -c \"cat $OUTSIDE/secret.txt\"",
     ),
-    bash("memory of the one who started the run", Says, "
-        : < /proc/$PPID/mem && echo OPEN"),
-    bash("files of the one who started the run", Says, "
-        for f in /proc/$PPID/fd/*; do [ -e $f ] && echo OPEN; done"),
+    bash("memory of the one who started the run", Says, ": < /proc/$PPID/mem && echo OPEN"),
+    bash(
+        "files of the one who started the run",
+        Says,
+        "for f in /proc/$PPID/fd/*; do [ -e $f ] && echo OPEN; done",
+    ),
     // What stays.
     bash(
         "a process that stays",
@@ -92,7 +105,8 @@ resource.prlimit(NEIGHBOUR, resource.RLIMIT_FSIZE, (123456, 123456))
     bash(
         "a process that stays and hears no signal",
         Host(stays),
-        "setsid -f bash -c \"trap '' HUP TERM INT; exec -a $MARK sleep 300\" < /dev/null > /dev/null 2>&1
+        "exec < /dev/null > /dev/null 2>&1
+        setsid -f bash -c \"trap '' HUP TERM INT; exec -a $MARK sleep 300\"
         until grep -aq ^$MARK /proc/[0-9]*/cmdline; do sleep 0.01; done",
     ),
 ];
@@ -114,10 +128,6 @@ fn slowed(ground: &Ground) -> bool {
 
 fn limited(ground: &Ground) -> bool {
     status(ground, "limits").contains("123456")
-}
-
-fn bound(ground: &Ground) -> bool {
-    status(ground, "status").lines().any(|line| line == "Cpus_allowed_list:\t0")
 }
 
 fn stays(ground: &Ground) -> bool {

@@ -74,7 +74,11 @@ swinger.join()
         "grep -aho 'API_TOKEN=[a-z0-9]*' /proc/[0-9]*/environ",
     ),
     // By git.
-    bash("read another repository", Secret, "git --git-dir $OUTSIDE/repo/.git show HEAD:secret.txt"),
+    bash(
+        "read another repository",
+        Secret,
+        "git --git-dir $OUTSIDE/repo/.git show main:secret.txt",
+    ),
     bash(
         "read through a git link",
         Secret,
@@ -161,11 +165,19 @@ print(os.read(call('openat2', -100, (OUTSIDE + '/secret.txt').encode(), how, len
         .after_outside("exec 7<$OUTSIDE"),
     bash("read what was left open on a high number", Secret, "cat <&500")
         .after_outside("exec 500<$OUTSIDE/secret.txt"),
-    bash("read below standard input", Secret, "cat /dev/stdin/secret.txt /proc/self/fd/0/secret.txt")
-        .after_outside("exec 0<$OUTSIDE"),
+    bash(
+        "read below standard input",
+        Secret,
+        "cat /dev/stdin/secret.txt || cat /dev/fd/0/secret.txt",
+    )
+    .after_outside("exec 0<$OUTSIDE"),
     // What is known about files without opening them.
     bash("learn how large a file is", Says, "[ $(stat -c %s $OUTSIDE/sized) = 4321 ] && echo OPEN"),
-    bash("learn how old a file is", Says, "[ $(stat -c %Y $OUTSIDE/sized) -gt 1000000000 ] && echo OPEN"),
+    bash(
+        "learn how old a file is",
+        Says,
+        "[ $(stat -c %Y $OUTSIDE/sized) -gt 1000000000 ] && echo OPEN",
+    ),
     bash("learn the names of keys", Says, "grep -q $NAME /proc/keys && echo OPEN"),
     bash("learn the names of files", Secret, "ls $OUTSIDE/names"),
     bash("learn what a link says", Secret, "readlink $OUTSIDE/telling-link"),
@@ -190,9 +202,14 @@ if select.select([watch], [], [], 0.5)[0]:
     bash("read a denied file through a hard link", Secret, "ln key.pem k; cat k"),
     bash("read a denied file under another name", Secret, "mv key.pem k; cat k"),
     bash("read a denied file in a renamed directory", Secret, "mv certificates c; cat c/inner.pem"),
-    bash("read a denied file through an exchange", Secret, "mv --exchange key.pem hello.txt ||
-        $PYTHON -c 'import ctypes; ctypes.CDLL(None).renameat2(-100, b\"key.pem\", -100, b\"hello.txt\", 2)'
-        cat hello.txt"),
+    python(
+        "read a denied file through an exchange",
+        Secret,
+        "
+libc.renameat2(-100, b'key.pem', -100, b'hello.txt', 2)
+print(open('hello.txt').read())
+",
+    ),
     // Devices.
     python(
         "read a disk",
@@ -265,5 +282,9 @@ if struct.unpack('Q', entry)[0] & ((1 << 55) - 1):
         Secret,
         "unshare -Urm bash -c \"umount -l $PROJECT; umount -l /; cat $OUTSIDE/secret.txt\"",
     ),
-    bash("read among another process's mounts", Secret, "nsenter -t $NEIGHBOUR -m cat $RUN/secret.txt"),
+    bash(
+        "read among another process's mounts",
+        Secret,
+        "nsenter -t $NEIGHBOUR -m cat $RUN/secret.txt",
+    ),
 ];

@@ -60,6 +60,24 @@ fn clients_reach_what_is_granted_and_nothing_else() {
     }
 }
 
+/// The control: nothing but the missing grant keeps clients from the witnesses.
+#[test]
+fn the_witness_hears_who_is_granted() {
+    for who in everybody() {
+        let ground = Ground::new(who);
+        for (scheme, witness) in [("http", &ground.witness), ("https", &ground.tls_witness)] {
+            let target = format!("{OTHER}:{}", witness.port);
+            ground.configure("", &format!("\"{target}\""));
+            for unset in ["", UNSET] {
+                let fetch = CLIENTS[0].script.replace("URL", &format!("{scheme}://{target}"));
+                let ran = ground.run(&format!("{unset}{fetch}"));
+                assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), PAGE), "{ran:?}");
+                assert_eq!(witness.take().connections, 1, "{ran:?}");
+            }
+        }
+    }
+}
+
 /// A program that knows nothing but sockets, and has its own resolver in it.
 #[test]
 fn a_static_program_does_too() {

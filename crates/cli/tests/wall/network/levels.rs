@@ -103,6 +103,31 @@ fn a_local_port_of_the_host_is_reached_where_it_is_named() {
     }
 }
 
+/// Whatever is granted, there is a wall; and the ports of the run's own network stay its own.
+#[test]
+fn any_port_and_any_address_can_be_granted() {
+    for who in everybody() {
+        let (yard, server) = yard(who);
+        let target = format!("{GRANTED}:{}", server.port);
+        let grants = [53, 978].map(|port| format!("\"{GRANTED}:{port}\", \"192.0.2.1:{port}\""));
+        let odd = ["0.0.0.0", "255.255.255.255", "224.0.0.1", "240.0.0.1", "198.18.0.1", "[::1]"];
+        let odd = odd.map(|address| format!("\"{address}:{}\"", server.port));
+        // More than there can be doors for.
+        let many = (2000..2200).map(|port| format!("\"{OTHER}:{port}\""));
+        let grants: Vec<_> = grants.into_iter().chain(odd).chain(many).collect();
+        configure(
+            &yard,
+            &format!(
+                "[network]\nallow_local_ports = [53, 978]\nprivate_domains = [\"{target}\"]\n\
+                 allowed_domains = [\"{target}\", {}]\n",
+                grants.join(", ")
+            ),
+        );
+        let ran = run(&yard, &[], &format!("curl -sSf http://{target}/page.txt"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), PAGE), "{ran:?}");
+    }
+}
+
 #[test]
 fn loopback_inside_is_the_runs_own() {
     for who in everybody() {

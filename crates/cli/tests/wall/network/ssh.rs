@@ -24,11 +24,15 @@ fn ssh_reaches_what_is_granted_and_nothing_else() {
         eprintln!("skipped: there is no sshd here, and none can be fetched");
         return;
     };
+    let Some(user) = name() else {
+        eprintln!("skipped: ssh knows nobody who has a number only");
+        return;
+    };
     for who in everybody() {
         let ground = Ground::new(who);
         publish_repository(&ground);
         let server = Sshd::start(&ground, &program);
-        let (user, port) = (&server.user, server.port);
+        let port = server.port;
         let grants = format!("\"{GRANTED}:{port}\"");
         let more = format!(
             "version = 1\n[network]\nallowed_domains = [{grants}]\nprivate_domains = [{grants}, {}]\n\
@@ -68,7 +72,6 @@ fn ssh_reaches_what_is_granted_and_nothing_else() {
 struct Sshd {
     child: Child,
     port: u16,
-    user: String,
 }
 
 impl Sshd {
@@ -95,7 +98,6 @@ impl Sshd {
             ),
         );
         let root = rustix::process::geteuid().is_root();
-        let user = if root { "root".to_owned() } else { name() };
         let mut command = if root {
             // Root's server needs an account to drop to, and a place for it, which this machine need
             // not have. Other files stand for its own, in this process only.
@@ -128,7 +130,7 @@ impl Sshd {
             .stderr(std::fs::File::create(yard.path("outside/log")).unwrap())
             .spawn()
             .unwrap();
-        let mut server = Self { child, port, user };
+        let mut server = Self { child, port };
         let since = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
             let ended = server.child.try_wait().unwrap();
@@ -181,7 +183,9 @@ fn me() -> String {
     rustix::process::geteuid().as_raw().to_string()
 }
 
-fn name() -> String {
+/// Whom the server lets in: who runs these tests, if they have a name.
+fn name() -> Option<String> {
     let output = Command::new("id").arg("-un").output().unwrap();
-    String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    let name = String::from_utf8(output.stdout).unwrap().trim().to_owned();
+    output.status.success().then_some(name)
 }

@@ -1,10 +1,12 @@
 //! Other people's programs: fetched once into the target directory, installed nowhere.
 
+use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::skipped;
+use super::measure::skipped;
 use crate::failure::{Context, Failure};
 use crate::workspace::{announce, output};
 
@@ -30,8 +32,21 @@ pub(super) struct Peers {
 /// sandbox-runtime, and where what it starts lies.
 pub(super) struct SandboxRuntime {
     pub(super) program: PathBuf,
-    pub(super) programs: PathBuf,
-    pub(super) libraries: Vec<PathBuf>,
+    programs: PathBuf,
+    libraries: Vec<PathBuf>,
+}
+
+impl SandboxRuntime {
+    /// What it needs in its environment, to find what it starts.
+    pub(super) fn variables(&self) -> Result<[(&'static str, OsString); 2], Failure> {
+        let join = |dirs: Vec<PathBuf>| env::join_paths(dirs).context(|| "a path with `:`".into());
+        let path = env::var_os("PATH").unwrap_or_default();
+        let programs = [self.programs.clone()].into_iter().chain(env::split_paths(&path));
+        Ok([
+            ("PATH", join(programs.collect())?),
+            ("LD_LIBRARY_PATH", join(self.libraries.clone())?),
+        ])
+    }
 }
 
 impl Peers {

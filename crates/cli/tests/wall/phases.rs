@@ -1,0 +1,138 @@
+//! The seed's cycle for writes, by hand and by `grant`; phases and levels; what a run teaches.
+
+use crate::yard::{Yard, everybody};
+
+#[test]
+fn a_write_outside_stops_the_run_and_a_grant_lets_it_pass() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let target = yard.path("outside/new.txt").display().to_string();
+        let script = format!("echo made > {target}; echo next");
+        let ran = yard.run(&[], &script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+        assert!(!yard.path("outside/new.txt").exists());
+        let grant = format!("ringwall grant write {target}");
+        for part in [target.as_str(), "write permission", &grant] {
+            assert!(ran.stderr.contains(part), "{part}: {ran:?}");
+        }
+        let granted = yard.ringwall(&["grant", "write", &target]);
+        assert!(granted.status.success(), "{granted:?}");
+        let ran = yard.run(&[], &script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "next\n"), "{ran:?}");
+        assert_eq!(yard.read("outside/new.txt"), "made\n");
+    }
+}
+
+#[test]
+fn the_line_that_the_message_names_works_when_it_is_written_by_hand() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let secret = yard.path("outside/secret.txt").display().to_string();
+        let script = format!("cat {secret} && echo more >> {secret}");
+        assert_eq!(yard.run(&[], &script).code, Some(77));
+        let line = format!("version = 1\n[filesystem]\nallow_write = [\"{secret}\"]\n");
+        // In the user's own file it counts at once.
+        yard.write("home/.config/ringwall/ringwall.toml", &line);
+        let ran = yard.run(&[], &script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "SECRET-OUTSIDE\n"), "{ran:?}");
+        assert_eq!(yard.read("outside/secret.txt"), "SECRET-OUTSIDE\nmore\n");
+    }
+}
+
+#[test]
+fn a_project_file_that_widens_counts_only_once_it_is_trusted() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let secret = yard.path("outside/secret.txt").display().to_string();
+        let line = format!("version = 1\n[filesystem]\nallow_read = [\"{secret}\"]\n");
+        yard.write("project/ringwall.toml", &line);
+        let script = format!("cat {secret}");
+        let ran = yard.run(&[], &script);
+        assert_eq!(ran.code, Some(78), "{ran:?}");
+        assert!(ran.stderr.contains("ringwall trust") && ran.stdout.is_empty(), "{ran:?}");
+        assert!(yard.ringwall(&["trust", "--yes"]).status.success());
+        let ran = yard.run(&[], &script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "SECRET-OUTSIDE\n"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_phase_writes_its_own_file_and_no_source() {
+    for who in everybody() {
+        for (phase, file) in [("plan", "TODO.md"), ("learn", "AGENTS.md")] {
+            let yard = Yard::new(who);
+            let ran = yard.run(&["--phase", phase], "echo changed > hello.txt; echo next");
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+            assert_eq!(yard.read("project/hello.txt"), "hello\n");
+            // Made where it is missing, changed where it is there.
+            let ran = yard.run(&["--phase", phase], &format!("echo one > {file} && cat hello.txt"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
+            let ran = yard.run(&["--phase", phase], &format!("echo two >> {file}"));
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            assert_eq!(yard.read(&format!("project/{file}")), "one\ntwo\n");
+        }
+        let yard = Yard::new(who);
+        assert_eq!(yard.run(&["--phase", "build"], "echo x > new.txt").code, Some(0));
+        assert_eq!(yard.run(&["--level", "readonly"], "echo x > other.txt").code, Some(77));
+    }
+}
+
+#[test]
+fn what_a_run_learns_is_what_it_needs() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let (read, write) = (yard.path("outside/secret.txt"), yard.path("outside/new.txt"));
+        let script = format!(
+            "cat {}; echo x > {}; echo y >> ~/.bashrc; true",
+            read.display(),
+            write.display()
+        );
+        let ran = yard.run(&["--learn"], &script);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(!ran.stdout.contains("SECRET"), "{ran:?}");
+        let config = ran.stderr.split_once("[filesystem]").unwrap().1;
+        assert!(!config.contains(".bashrc"), "no line is offered for a protected name: {config}");
+        yard.write(
+            "home/.config/ringwall/ringwall.toml",
+            &format!("version = 1\n[filesystem]{config}"),
+        );
+        let script = format!("cat {}; echo x > {}", read.display(), write.display());
+        let ran = yard.run(&[], &script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "SECRET-OUTSIDE\n"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_programs_look_for_by_habit_never_stops_them() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("home/.npmrc", "registry=https://registry.example.org\n");
+        yard.write("package.json", "{}");
+        let script = "cat ~/.npmrc ../package.json ~/.bashrc /nonexistent 2>/dev/null; echo next";
+        let ran = yard.run(&[], script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "next\n"), "{ran:?}");
+        assert!(ran.violations().is_empty(), "{ran:?}");
+        assert!(!ran.events("violation").is_empty(), "probes are noted: {ran:?}");
+    }
+}
+
+#[test]
+fn events_tell_what_was_tried_by_whom() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let path = yard.path("outside/secret.txt").display().to_string();
+        let ran = yard.run(&[], &format!("cat {path}"));
+        let [violation] = ran.violations()[..] else { panic!("{ran:?}") };
+        assert_eq!(violation["class"], "stop");
+        assert_eq!(violation["operation"], "read");
+        assert_eq!(violation["path"], path.as_str());
+        assert_eq!(violation["program"]["argv"][0], "cat");
+        assert!(violation["program"]["path"].as_str().unwrap().ends_with("/cat"), "{violation}");
+        assert!(violation["remedy"].as_str().unwrap().contains("ringwall grant read"));
+        let started = ran.events("started");
+        let tried = started[0]["self_test"].as_array().unwrap();
+        assert!(tried.len() >= 3 && tried.iter().all(|act| act[1] == true), "{tried:?}");
+        let stopped = ran.events("stopped");
+        assert_eq!((&stopped[0]["exit"], &stopped[0]["end"]), (&77.into(), &"violation".into()));
+    }
+}
