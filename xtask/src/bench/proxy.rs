@@ -79,13 +79,7 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     ways.extend(theirs);
 
     println!("ringwall is the release build, but for the names that its tests know");
-    println!(
-        "{} ways, {} rounds of {} MB, load {}",
-        ways.len(),
-        args.rounds,
-        args.megabytes,
-        load()
-    );
+    println!("{} ways, {} rounds of {} MB; {}", ways.len(), args.rounds, args.megabytes, load());
     let bytes = args.megabytes * 1_000_000;
     let fetch = |way: &mut Way, _| way.fetch(&scene, bytes).map(Some);
     let downloads = in_turn(&mut ways, WARM_UP, args.rounds, fetch)?;
@@ -95,7 +89,7 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     let queue = |way: &mut Way, _| way.queue().map(Some);
     let queues = in_turn(&mut ways, WARM_UP, args.rounds, queue)?;
     print_queues(&named(&ways, queues));
-    println!("load {}", load());
+    println!("{}", load());
 
     let growth = crowd(&scene)?;
     let find = |name: &str| downloads.iter().find(|times| times.name == name);

@@ -170,7 +170,9 @@ pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) 
 pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> Now {
     // What a new link leads to may have been there before.
     let mut finds = Finds { follows: false, ..Finds::new(policy, ground) };
-    dirs.iter().for_each(|dir| finds.look_through(dir));
+    for dir in dirs {
+        finds.look_through(dir);
+    }
     let Finds { marked, unreadable, .. } = finds;
     Now { marked, unreadable }
 }

@@ -57,14 +57,14 @@ fn where_another_program_listens_the_wall_holds() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
         assert_eq!(lacks(&ran), ["listener-taken"]);
         assert_eq!(wall(&ran, "attribution"), "tripwire");
-        // The tripwire tells reads by itself; changes are refused, and nobody can tell which.
+        // The tripwire tells reads by itself; changes are refused, and it may not see which.
         let secret = yard.path("outside/secret.txt").display().to_string();
         let ran = under_listener(&yard, &format!("cat {secret}; echo next")).unwrap();
         stopped_at(&ran, &secret);
         let new = yard.path("outside/new.txt").display().to_string();
         let script = format!("echo x > {new}; echo x >> {secret}; rm -f {secret}; exit 6");
         let ran = under_listener(&yard, &script).unwrap();
-        assert_eq!(ran.code, Some(6), "{ran:?}");
+        assert!(matches!(ran.code, Some(6 | 77)), "{ran:?}");
         assert!(!yard.path("outside/new.txt").exists());
         assert_eq!(yard.read("outside/secret.txt"), "SECRET-OUTSIDE\n");
         // What exists under a protected name is held by mounts, what appears is moved aside.

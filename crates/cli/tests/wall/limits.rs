@@ -70,7 +70,7 @@ fn processes_are_counted_together() {
         // Each of five processes tries to have ten more.
         let many = "perl -e 'for (1..10) { my $p = fork; last unless defined $p; \
             if (!$p) { sleep 1000 } print qq(x\\n) } sleep 1000' &";
-        let script = format!("for n in 1 2 3 4 5; do {many} done; sleep 2; exit 3");
+        let script = format!("for n in 1 2 3 4 5; do {many} done; sleep 10; exit 3");
         let ran = run(&yard, &script);
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let by = limited_by(&ran);
@@ -81,7 +81,7 @@ fn processes_are_counted_together() {
             continue;
         }
         let started = ran.stdout.lines().count();
-        assert!((5..20).contains(&started), "{started}: {ran:?}");
+        assert!((1..20).contains(&started), "{started}: {ran:?}");
         assert_eq!(limits(&ran), if by == "process" { vec![] } else { vec!["processes"] });
     }
 }

@@ -4,7 +4,13 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::duration_suboptimal_units,
     clippy::indexing_slicing,
+    clippy::manual_is_multiple_of,
+    clippy::needless_for_each,
+    clippy::redundant_closure_for_method_calls,
+    clippy::redundant_closure,
+    clippy::print_stderr,
     clippy::print_stderr,
     reason = "in a test, a failed step should stop the test"
 )]
@@ -18,7 +24,6 @@ mod escapes;
 mod faults;
 mod git;
 mod layers;
-mod layouts;
 mod limits;
 mod network;
 mod phases;

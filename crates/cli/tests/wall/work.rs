@@ -41,6 +41,14 @@ struct Rust {
 
 impl Rust {
     fn find() -> Option<Self> {
+        let found = Self::look();
+        if found.is_none() {
+            eprintln!("skipped: no toolchain here is managed by rustup");
+        }
+        found
+    }
+
+    fn look() -> Option<Self> {
         let home = PathBuf::from(std::env::var_os("HOME")?);
         let named = |variable: &str, usual: &str| {
             std::env::var_os(variable).map_or_else(|| home.join(usual), PathBuf::from)
@@ -50,9 +58,6 @@ impl Rust {
         let toolchain = String::from_utf8(asked.ok()?.stdout).ok()?;
         let toolchain = PathBuf::from(toolchain.trim());
         let found = toolchain.starts_with(&rustup) && cargo.join("bin/rustup").exists();
-        if !found {
-            eprintln!("skipped: no toolchain here is managed by rustup");
-        }
         found.then_some(Self { cargo, rustup, toolchain })
     }
 

@@ -32,15 +32,15 @@ pub(super) fn ways(ground: &NetworkGround) -> Ways {
     }
     let local_ports = ground.local_ports.iter().map(|port| port.value);
     Ways {
-        ports: ports.into_iter().filter(is_free).collect(),
-        local_ports: local_ports.filter(is_free).collect(),
+        ports: ports.into_iter().filter(|port| is_free(*port)).collect(),
+        local_ports: local_ports.filter(|port| is_free(*port)).collect(),
         addresses,
     }
 }
 
 /// Whether a port is not one of ours inside. Behind those, the proxy still leads to every port.
-fn is_free(port: &u16) -> bool {
-    ![PROXY_PORT, NAMES_PORT].contains(port)
+fn is_free(port: u16) -> bool {
+    ![PROXY_PORT, NAMES_PORT].contains(&port)
 }
 
 /// Whether loopback inside can be given an address; some mean no single machine.

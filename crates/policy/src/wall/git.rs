@@ -56,7 +56,7 @@ impl Worktree {
         let name = path.as_path().file_name().unwrap_or_default();
         let coming = name.as_encoded_bytes().starts_with(b"tmp_");
         let among = |place: &&str| path.is_within(&self.common.join(place.as_ref()));
-        !coming && WRITTEN.iter().any(|place| among(place))
+        !coming && WRITTEN.iter().any(among)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use super::scene::PROGRAM;
@@ -61,10 +62,19 @@ pub(super) fn memory(id: u32) -> Result<Memory, Failure> {
     Ok(Memory { now: find("VmRSS:")?, peak: find("VmHWM:")? })
 }
 
-/// How busy the machine has been for a minute.
+/// How busy the machine has been for a minute, in a few words. On a busy one a download that needs
+/// three programs at once loses to one that needs two, whatever they do.
 pub(super) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace().next().unwrap_or("unknown").to_owned()
+    let load = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
+    let processors = thread::available_parallelism().map_or(1, usize::from);
+    match load {
+        Some(load) if load > 1.0 => {
+            format!("load {load} on {processors} processors: BUSY, ratios to direct are too low")
+        }
+        Some(load) => format!("load {load} on {processors} processors"),
+        None => "load unknown".into(),
+    }
 }
 
 struct Process {
