@@ -11,7 +11,6 @@
     clippy::redundant_closure_for_method_calls,
     clippy::redundant_closure,
     clippy::print_stderr,
-    clippy::print_stderr,
     reason = "in a test, a failed step should stop the test"
 )]
 
