@@ -66,7 +66,7 @@ impl Births {
                 // Where there is one already, nothing is made.
                 Operation::MakeDirectory => false,
                 // A directory that something is in cannot be removed; git tries it by habit.
-                Operation::Remove => self.is_old(path) && !path.as_path().is_dir(),
+                Operation::Remove => self.is_old(path) && !is_directory(path),
                 _ => true,
             },
             Some(Mark::Frozen) => !self.is_part_of_new_repository(path, operation),
@@ -112,6 +112,11 @@ impl Births {
             || (below.starts_with("hooks") && sample)
             || below == Path::new("objects/info/alternates")
     }
+}
+
+/// Whether a directory stands there, and no link to one.
+fn is_directory(path: &AbsPath) -> bool {
+    path.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
 /// Whether an object that other branches may need would be changed. New ones may come.

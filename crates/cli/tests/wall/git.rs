@@ -136,6 +136,7 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
         let yard = Yard::new(who);
         prepare(&yard, CHECKOUT);
         prepare(&yard, "git init -q --bare ../bare && mv ../bare ./vendor.git && git branch other");
+        prepare(&yard, "git init -q real && mkdir linked && ln -s ../real/.git linked/.git");
         let before = files(&yard.path("project"), &[]);
         for script in [
             "git config core.pager 'echo PLANTED'",
@@ -153,6 +154,8 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
             "git -C vendor.git config core.pager 'echo PLANTED'",
             "touch vendor.git/hooks/post-update",
             "ln -s /tmp .git/config.worktree",
+            "rm -f linked/.git",
+            "echo x >> linked/.git/config",
         ] {
             let ran = yard.run(&[], script);
             assert_eq!(ran.code, Some(77), "{script}: {ran:?}");

@@ -62,8 +62,8 @@ pub(super) fn memory(id: u32) -> Result<Memory, Failure> {
     Ok(Memory { now: find("VmRSS:")?, peak: find("VmHWM:")? })
 }
 
-/// How busy the machine has been for a minute, in a few words. On a busy one a download that needs
-/// three programs at once loses to one that needs two, whatever they do.
+/// How busy the machine has been for a minute, in a few words. A download through a proxy needs
+/// three programs at once and one without needs two, so others on the machine hit them unalike.
 pub(super) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
@@ -71,7 +71,7 @@ pub(super) fn load() -> String {
     let Some(load) = load else { return "load unknown".into() };
     // This benchmark alone keeps up to three programs busy.
     let busy = load > f64::from(u32::try_from(processors).unwrap_or(u32::MAX)) + 2.0;
-    let note = if busy { ": busy, so the ratios to direct are too low" } else { "" };
+    let note = if busy { ": busy, so the ratios to direct say little" } else { "" };
     format!("load {load} on {processors} processors{note}")
 }
 
