@@ -63,6 +63,7 @@ const LEFT_BY_LANDLOCK: &[(&str, &str)] = &[
 
 #[test]
 fn without_the_wall_they_work() {
+    let _turn = turn();
     let complaints = on_all(None, |ground, row, tried| {
         let works = tried.ran && tried.escaped;
         (!works && !blocked::by_host(ground, row)).then_some("it does not work without the wall")
@@ -72,18 +73,21 @@ fn without_the_wall_they_work() {
 
 #[test]
 fn behind_the_wall_none_works() {
+    let _turn = turn();
     let complaints = on_all(Some(&TRIPWIRE), judge);
     assert!(complaints.is_empty(), "{complaints}");
 }
 
 #[test]
 fn nor_where_every_call_is_watched() {
+    let _turn = turn();
     let complaints = on_all(Some(&NOTIFY), judge);
     assert!(complaints.is_empty(), "{complaints}");
 }
 
 #[test]
 fn where_landlock_stands_alone_only_these_work() {
+    let _turn = turn();
     let complaints = on_all(Some(&LANDLOCK), |ground, row, tried| {
         let left = LEFT_BY_LANDLOCK.iter().any(|(name, _)| *name == row.name);
         judge(ground, row, tried).filter(|_| !(left && tried.ran))
@@ -164,4 +168,10 @@ fn on_all(
             everybody().into_iter().map(|who| scope.spawn(move || series(who))).collect();
         users.into_iter().map(|user| user.join().unwrap()).collect()
     })
+}
+
+/// One after the other: each of these tests fills the machine by itself.
+fn turn() -> std::sync::MutexGuard<'static, ()> {
+    static TURN: std::sync::Mutex<()> = std::sync::Mutex::new(());
+    TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
