@@ -7,22 +7,26 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
 };
 use model::{Base, Kind, Net, Piece, Plan};
+use rustix::fs::FileType;
 
 use crate::failure::{Failed, Step};
 use crate::got::Enforcement;
+use crate::sys;
 
 /// The version of Landlock that this kernel speaks; zero for none.
 pub fn version() -> i32 {
     // LANDLOCK_CREATE_RULESET_VERSION
-    crate::sys::landlock_version()
+    sys::landlock_version()
 }
 
 /// Restricts this process and everything it starts.
 ///
 /// In namespaces, mounts decide what is there and what can be written; Landlock adds that nothing
 /// is written outside the ground whatever the mounts say, that no mount changes, and that signals
-/// and abstract sockets stay inside. Reading must be allowed at the root: a read that Landlock
-/// refuses never reaches the tripwire, and nobody would be told.
+/// and abstract sockets stay inside. Reading is left to the mounts, because every open would pay
+/// for a rule about it, with one exception: a directory that was handed over as an open
+/// descriptor leads around them. Then reading is allowed at the root only: a read that Landlock
+/// refuses inside never reaches the tripwire, and nobody would be told.
 pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Failed> {
     let version = version();
     if version < 1 {
@@ -44,16 +48,20 @@ fn apply(
 ) -> Result<RulesetStatus, landlock::RulesetError> {
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
+    let reads = enforcement == Enforcement::Landlock || is_given_directory();
+    // Whoever may truncate is asked at every open as well. What cannot be written behind a mount
+    // cannot be truncated there.
+    let handled = if reads { all } else { all & !(read | AccessFs::Truncate) };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(all)?
+        .handle_access(handled)?
         .scope(Scope::from_all(abi))?;
     if enforcement == Enforcement::Landlock && plan.network == Net::Own {
         ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
     }
     let mut created = ruleset.create()?.no_new_privs(false);
-    if enforcement == Enforcement::Namespaces || plan.base == Base::Host {
-        created = add(created, std::path::Path::new("/"), read)?;
+    if reads && (enforcement == Enforcement::Namespaces || plan.base == Base::Host) {
+        created = add(created, std::path::Path::new("/"), true, read)?;
     }
     for piece in &plan.pieces {
         let access: BitFlags<AccessFs> = match &piece.kind {
@@ -70,12 +78,23 @@ fn apply(
             Kind::Read if plan.late.iter().any(|late| late.is_within(&piece.path)) => all,
             Kind::Read => continue,
         };
-        created = add(created, piece.path.as_path(), access)?;
+        created = add(created, piece.path.as_path(), piece.directory, access & handled)?;
     }
     if enforcement == Enforcement::Landlock {
-        created = add(created, std::path::Path::new("/proc"), read)?;
+        created = add(created, std::path::Path::new("/proc"), true, read)?;
     }
     Ok(created.restrict_self()?.ruleset)
+}
+
+/// Whether one of the descriptors that the command gets is a directory.
+fn is_given_directory() -> bool {
+    let given = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    given.iter().any(|descriptor| {
+        let kind = rustix::fs::fstat(descriptor).map(|file| FileType::from_raw_mode(file.st_mode));
+        // One that is not there leads nowhere; of any other that cannot be told, more is asked.
+        !matches!(kind, Ok(kind) if kind != FileType::Directory)
+            && !matches!(kind, Err(rustix::io::Errno::BADF))
+    })
 }
 
 /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries around
@@ -91,9 +110,9 @@ fn add_around(
         return Ok(ruleset);
     }
     if !plan.pieces.iter().any(|piece| closed(piece) && piece.path.as_path().starts_with(path)) {
-        return add(ruleset, path, access);
+        return add(ruleset, path, path.is_dir(), access);
     }
-    ruleset = add(ruleset, path, AccessFs::ReadDir.into())?;
+    ruleset = add(ruleset, path, true, AccessFs::ReadDir.into())?;
     for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
             ruleset = add_around(ruleset, plan, &entry.path(), access)?;
@@ -105,11 +124,11 @@ fn add_around(
 fn add(
     ruleset: landlock::RulesetCreated,
     path: &std::path::Path,
+    directory: bool,
     access: BitFlags<AccessFs>,
 ) -> Result<landlock::RulesetCreated, landlock::RulesetError> {
     // Ground that is not there gives no right.
     let Ok(place) = PathFd::new(path) else { return Ok(ruleset) };
-    let file = !path.is_dir();
-    let access = if file { access & AccessFs::from_file(ABI::V7) } else { access };
+    let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
     ruleset.add_rule(PathBeneath::new(place, access))
 }
