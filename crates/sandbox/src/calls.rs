@@ -39,6 +39,13 @@ pub enum Described {
         /// The list of its arguments.
         arguments: u64,
     },
+    /// `bind`, which leaves a socket at the path of its [`address`].
+    Bind {
+        /// The address.
+        address: u64,
+        /// Its length.
+        length: u32,
+    },
     /// `connect`, to an [`address`].
     Connect {
         /// The descriptor.
@@ -91,6 +98,7 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
         libc::SYS_openat2 => {
             Described::OpenHow { directory: int(a0), pointer: a1, how: a2, size: a3 }
         }
+        libc::SYS_bind => Described::Bind { address: a1, length: low(a2) },
         libc::SYS_connect => Described::Connect { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_execve => Described::Execute { path: PathArgument::here(a0), arguments: a1 },
         libc::SYS_execveat => {
@@ -98,6 +106,15 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
         }
         _ => Described::Path(by_directory(nr, args).or_else(|| by_path(nr, args))?),
     })
+}
+
+/// Whether a watched call can change something.
+pub fn may_change(data: &libc::seccomp_data) -> bool {
+    match describe(c_long::from(data.nr), data.args) {
+        Some(Described::Path(call)) => call.operation.writes(),
+        Some(Described::Connect { .. } | Described::Execute { .. }) => false,
+        Some(Described::OpenHow { .. } | Described::Bind { .. }) | None => true,
+    }
 }
 
 /// What an `openat2` means, once the caller has read its `open_how`; of a longer one the first 24

@@ -1,9 +1,9 @@
 //! The BPF programs that judge every system call inside the wall.
 //!
-//! Pure construction: nothing is installed here. There are two programs, because their answers
-//! differ in rank: [`closed`] refuses by errno, [`watch`] hands a call to the supervisor, and where
-//! both apply the kernel takes the errno. So nothing that is closed ever reaches the supervisor,
-//! in whichever order they are installed.
+//! Pure construction: nothing is installed here. There are two sets of rules: [`closed`] refuses by
+//! errno, [`watch`] hands a call to the supervisor. [`both`] has the two in one program, which
+//! every call pays for only once; where both apply it answers the errno, as the kernel does of two
+//! programs. So nothing that is closed ever reaches the supervisor.
 //!
 //! The kernel remembers which calls a program allows whatever their arguments, and does not run
 //! it for them (since Linux 5.11). For the others it runs from the top, so those come first, and
@@ -36,6 +36,19 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 
 /// From here on x86-64 has the x32 calls. Other architectures have none so high.
 const X32: u32 = 0x4000_0000;
+
+/// The program that refuses, and hands what it allows to the supervisor.
+pub fn both(what: &Closed, watched: Watch) -> Program {
+    let mut watch = watch::rules(watched);
+    let mut rules = closed::rules(*what);
+    for (call, tree) in &mut rules {
+        if let Some(at) = watch.iter().position(|(watched, _)| watched == call) {
+            tree.instead_of_allow(&watch.swap_remove(at).1);
+        }
+    }
+    rules.append(&mut watch);
+    program(rules)
+}
 
 const ALLOW: Tree = Tree::Answer(libc::SECCOMP_RET_ALLOW);
 

@@ -164,8 +164,15 @@ impl Inside<'_> {
         if !self.omits(Layer::Environment) {
             sys::wipe_environment();
         }
+        if let Err(failed) = drop_capabilities() {
+            self.fail(failed);
+        }
         if self.enforcement == Enforcement::Landlock {
             self.start_and_outlive(missing);
+        }
+        // Giving up capabilities clears the bond.
+        if let Err(error) = sys::die_with_parent() {
+            self.fail(Failed::new(Step::Bond, error));
         }
         match sys::fork() {
             Ok(None) => self.become_command(missing),
@@ -199,9 +206,6 @@ impl Inside<'_> {
             Ok(Some(command)) => command,
             Err(error) => self.fail(Failed::new(Step::Fork, error)),
         };
-        if let Err(failed) = drop_capabilities() {
-            self.fail(failed);
-        }
         loop {
             let mut events = [
                 PollFd::new(&ends, PollFlags::IN),
@@ -227,13 +231,6 @@ impl Inside<'_> {
 
     /// The first process of a namespace inherits every orphan, and its end is everybody's end.
     fn wait(self, command: i32) -> ! {
-        if let Err(failed) = drop_capabilities() {
-            self.fail(failed);
-        }
-        // Giving up capabilities clears the bond.
-        if sys::die_with_parent().is_err() {
-            sys::exit_now(1);
-        }
         loop {
             match sys::wait_any() {
                 Ok((pid, status)) => {
@@ -283,7 +280,6 @@ impl Inside<'_> {
         rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
         })?;
-        drop_capabilities()?;
         let landlock = if self.omits(Layer::Landlock) {
             0
         } else {
@@ -328,17 +324,21 @@ impl Inside<'_> {
             (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
             _ => Sockets::Ordinary,
         };
-        let closed = filter::closed(&Closed { user_namespaces: false, sockets });
-        sys::install_filter(&closed.0, false).map_err(|error| Failed::new(Step::Seccomp, error))?;
+        let closed = Closed { user_namespaces: false, sockets };
+        let close = || {
+            let done = sys::install_filter(&filter::closed(&closed).0, false);
+            done.map_err(|error| Failed::new(Step::Seccomp, error))
+        };
         let watch = match self.attribution {
             Attribution::Tripwire => Watch::Changes,
             Attribution::Notify => Watch::Everything,
-            Attribution::Inferred => return Ok(()),
+            Attribution::Inferred => return close().map(drop),
         };
-        match sys::install_filter(&filter::watch(watch).0, true) {
+        match sys::install_filter(&filter::both(&closed, watch).0, true) {
             Ok(Some(listener)) => self.tell(&Message::Listener, &[listener.as_fd()]),
             // Somebody around us has the one listener that there can be.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                close()?;
                 self.tell(&Message::NoListener, &[])
             }
             Ok(None) => Err(Failed::new(Step::Watch, io::Error::other("no listener"))),

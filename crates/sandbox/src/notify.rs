@@ -79,7 +79,19 @@ impl Watcher<'_> {
                 Call { operation: Operation::Execute, path, second: None }
             }
             Described::Connect { socket, address, length } => {
-                return self.connect(listener, notification, socket, address, length);
+                let Some(target) = read_address(listener, notification, address, length) else {
+                    return go_on;
+                };
+                return self.connect(pid, socket, target);
+            }
+            Described::Bind { address, length } => {
+                let Some(Address::Path(path)) =
+                    read_address(listener, notification, address, length)
+                else {
+                    return go_on;
+                };
+                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
+                return self.path(Operation::MakeNode, &named, false, pid);
             }
         };
         if call.operation == Operation::Read && !self.reads {
@@ -258,25 +270,9 @@ impl Watcher<'_> {
         Some(self.warden.resolve(named.parent()?)?.join(name))
     }
 
-    fn connect(
-        &mut self,
-        listener: BorrowedFd<'_>,
-        notification: &Notification,
-        socket: i32,
-        address: u64,
-        length: u32,
-    ) -> Judged {
+    fn connect(&mut self, pid: u32, socket: i32, target: Address) -> Judged {
         let go_on = Judged::Reply(Reply::Continue);
-        let pid = notification.pid;
-        let mut bytes = [0; 128];
-        let length = bytes.len().min(length as usize);
-        let Some(part) = bytes.get_mut(..length) else { return go_on };
-        if sys::read_memory(pid, address, part).is_err()
-            || !sys::notification_is_valid(listener, notification.id)
-        {
-            return go_on;
-        }
-        match calls::address(part) {
+        match target {
             Address::Path(path) => {
                 let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
                 let Some(path) = self.leads(&named, true) else { return go_on };
@@ -305,6 +301,20 @@ impl Watcher<'_> {
             _ => go_on,
         }
     }
+}
+
+/// The address that a waiting call names.
+fn read_address(
+    listener: BorrowedFd<'_>,
+    notification: &Notification,
+    address: u64,
+    length: u32,
+) -> Option<Address> {
+    let mut bytes = [0; 128];
+    let length = bytes.len().min(length as usize);
+    let part = bytes.get_mut(..length)?;
+    sys::read_memory(notification.pid, address, part).ok()?;
+    sys::notification_is_valid(listener, notification.id).then(|| calls::address(part))
 }
 
 /// Whether a process's socket is for a stream. A datagram socket that is "connected" sends nothing

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::calls;
 use crate::cover::Cover;
 use crate::doors::Doors;
 use crate::failure::{Failed, Step};
@@ -85,6 +86,8 @@ pub struct Outcome {
     pub limited_by: &'static str,
     /// The limits that a control group had to hold, by name.
     pub reached: Vec<&'static str>,
+    /// Whether something may have been changed: a call was made that can, or nobody watched.
+    pub changed: bool,
 }
 
 /// Why there was no run.
@@ -174,6 +177,8 @@ struct Supervisor<'a> {
     /// Room for one request of the tripwire.
     request: Vec<u8>,
     listener: Option<OwnedFd>,
+    /// Whether nothing was changed so far, as seen on the listener.
+    unchanged: bool,
     processes: Option<OwnedFd>,
     /// A view of the tripwire that nothing lies on.
     bare: Option<OwnedFd>,
@@ -267,6 +272,7 @@ impl<'a> Supervisor<'a> {
                 skeleton: Skeleton::new(launch.plan),
                 request: vec![0; Tripwire::REQUEST_SIZE],
                 listener: None,
+                unchanged: false,
                 processes: None,
                 bare: None,
                 command: None,
@@ -300,10 +306,11 @@ impl<'a> Supervisor<'a> {
         let limited_by = self.group.as_ref().map_or("process", Group::describe);
         let reached = self.group.as_ref().map(Group::reached).unwrap_or_default();
         drop(self.group.take());
+        let changed = !self.unchanged;
         match next {
-            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached }),
+            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed }),
             Next::Fail(error) => Err(error),
-            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached }),
+            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed }),
         }
     }
 
@@ -501,6 +508,7 @@ impl<'a> Supervisor<'a> {
         };
         if self.started.is_some() {
             self.activity.happened();
+            self.unchanged &= !calls::may_change(&notification.data);
         }
         match watcher.judge(listener.as_fd(), &notification) {
             Judged::Reply(reply) => notify::answer(listener, &notification, reply),
@@ -569,7 +577,11 @@ impl<'a> Supervisor<'a> {
             }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::from_descriptors(descriptors),
-            Message::Listener => self.listener = descriptors.pop(),
+            Message::Listener => {
+                self.listener = descriptors.pop();
+                self.unchanged = self.listener.is_some();
+                self.listener.iter().for_each(|listener| sys::keep_to_caller(listener.as_fd()));
+            }
             Message::NoListener => return self.without_listener(),
             Message::Ready { test, mut missing, landlock } => {
                 self.got.landlock = landlock;
@@ -617,14 +629,15 @@ impl<'a> Supervisor<'a> {
         test: &crate::SelfTest,
         missing: &[String],
     ) -> Next {
-        let command = sender.and_then(Pid::from_raw).and_then(|pid| {
-            let descriptor = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
-            Some((descriptor, pid.as_raw_nonzero().get()))
-        });
-        if let Some((_, pid)) = &command {
-            self.foreground.give_to(*pid);
-        }
-        self.command = command;
+        let Some(pid) = sender.and_then(Pid::from_raw) else {
+            return Next::Fail(self.failed(Step::Talk, io::Error::other("the sender is unknown")));
+        };
+        let command = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(descriptor) => (descriptor, pid.as_raw_nonzero().get()),
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error.into())),
+        };
+        self.foreground.give_to(command.1);
+        self.command = Some(command);
         if self.got.enforcement == Enforcement::Namespaces {
             match Cover::begin(warden) {
                 Ok(cover) => self.cover = cover,

@@ -156,6 +156,21 @@ pub(crate) fn install_filter(
     Ok(Some(unsafe { OwnedFd::from_raw_fd(fd as RawFd) }))
 }
 
+/// Lets a call that is handed over, and its answer, go on on the processor it came from: the two
+/// never work at the same time. A kernel before 6.6 does not know how.
+pub(crate) fn keep_to_caller(listener: BorrowedFd<'_>) {
+    const SECCOMP_IOCTL_NOTIF_SET_FLAGS: c_ulong = 0x4008_2104;
+    const SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP: c_ulong = 1;
+    // SAFETY: the argument is a number, and the kernel checks it.
+    unsafe {
+        libc::ioctl(
+            listener.as_raw_fd(),
+            SECCOMP_IOCTL_NOTIF_SET_FLAGS as _,
+            SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP,
+        )
+    };
+}
+
 /// A call that waits for an answer.
 pub(crate) type Notification = libc::seccomp_notif;
 
@@ -525,10 +540,11 @@ pub(crate) fn lower_limit(resource: Resource, value: u64) -> io::Result<()> {
 /// Takes every capability out of the bounding set.
 pub(crate) fn drop_bounding_set() {
     for capability in 0..64 {
-        // SAFETY: takes numbers only. It fails past the last capability, and where nothing can be
-        // dropped because nothing is held.
-        unsafe {
-            libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0);
+        // SAFETY: takes numbers only.
+        let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        // Past the last capability, or nothing can be dropped because nothing is held.
+        if done == -1 {
+            return;
         }
     }
 }

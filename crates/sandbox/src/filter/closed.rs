@@ -26,6 +26,10 @@ pub struct Closed {
 
 /// The program that refuses.
 pub fn closed(what: &Closed) -> Program {
+    program(rules(*what))
+}
+
+pub(super) fn rules(what: Closed) -> Vec<(c_long, Tree)> {
     let mut rules = files();
     rules.push((libc::SYS_ioctl, terminal()));
     rules.extend(sockets::rules(what.sockets));
@@ -36,7 +40,7 @@ pub fn closed(what: &Closed) -> Program {
     // From here on the arguments do not matter.
     rules.extend(REFUSED.iter().map(|call| (*call, answer(libc::EPERM))));
     rules.extend(MISSING.iter().map(|call| (*call, answer(libc::ENOSYS))));
-    program(rules)
+    rules
 }
 
 /// Not permitted.

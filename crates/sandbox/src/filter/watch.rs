@@ -2,8 +2,7 @@
 //!
 //! The supervisor describes, it does not decide: what it reads of a call can change before the
 //! kernel reads it again. So it is no hole that some ways are not watched: `sendto` and `sendmsg`
-//! with an address, `bind`, which leaves a socket at its path, and calls on an open descriptor
-//! (`fchmod`, `ftruncate`, `fsetxattr`). To write through a descriptor it was opened under watch;
+//! with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). To write through a descriptor it was opened under watch;
 //! a few attributes can be changed through one that was opened for reading.
 
 use libc::c_long;
@@ -23,6 +22,10 @@ pub enum Watch {
 
 /// The program that hands calls to the supervisor.
 pub fn watch(watch: Watch) -> Program {
+    program(rules(watch))
+}
+
+pub(super) fn rules(watch: Watch) -> Vec<(c_long, Tree)> {
     let open = |flags: u32| match watch {
         Watch::Changes => Word::low(flags).any(writing()).choose(NOTIFY, ALLOW),
         Watch::Everything => NOTIFY,
@@ -39,7 +42,7 @@ pub fn watch(watch: Watch) -> Program {
     if watch == Watch::Everything {
         rules.extend([libc::SYS_execve, libc::SYS_execveat].map(|call| (call, NOTIFY)));
     }
-    program(rules)
+    rules
 }
 
 const NOTIFY: Tree = Tree::Answer(libc::SECCOMP_RET_USER_NOTIF);
@@ -68,7 +71,7 @@ const CHANGES: &[c_long] = &[
     libc::SYS_fchmodat, numbers::FCHMODAT2, libc::SYS_fchownat,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
     numbers::SETXATTRAT, numbers::REMOVEXATTRAT, numbers::FILE_SETATTR,
-    libc::SYS_connect,
+    libc::SYS_bind, libc::SYS_connect,
 ];
 
 /// What these were called before they took a directory. Newer architectures never had them.

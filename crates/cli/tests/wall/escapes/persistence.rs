@@ -1,9 +1,16 @@
 //! Ways to leave something that a program outside runs later.
 
-use super::row::Sign::{Mark, Says};
+use super::row::Sign::{Host, Mark, Says};
 use super::row::{Row, bash, python};
 
 pub(super) const ROWS: &[Row] = &[
+    python(
+        "a protected name that is a socket",
+        Host(|ground| ground.yard.path("project/.mcp.json").exists()),
+        "import socket
+socket.socket(socket.AF_UNIX).bind('.mcp.json')
+print('OPEN')",
+    ),
     // Below home, and in the system.
     bash("a shell's start file", Mark("home/.bashrc"), "echo $MARK >> $HOMEDIR/.bashrc"),
     bash("a login's start file", Mark("home/.profile"), "echo $MARK >> $HOMEDIR/.profile"),

@@ -68,7 +68,9 @@ fn with_paths(call: c_long) -> Option<(c_long, [u64; 6])> {
     match calls::describe(call, numbered)? {
         calls::Described::Path(call) => call.paths().for_each(&mut put),
         calls::Described::Execute { path, .. } => put(path),
-        calls::Described::OpenHow { .. } | calls::Described::Connect { .. } => {}
+        calls::Described::OpenHow { .. }
+        | calls::Described::Connect { .. }
+        | calls::Described::Bind { .. } => {}
     }
     if let Some(flags) = args.iter().position(|arg| *arg == PATH).map(|path| path + 1)
         && let Some(calls::Described::Path(described)) = calls::describe(call, [0; 6])

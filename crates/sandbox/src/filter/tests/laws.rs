@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use libc::SECCOMP_RET_ACTION_FULL;
+
 use super::*;
 
 /// Numbers, and often those that the programs ask about.
@@ -59,6 +61,19 @@ proptest! {
         let answer = ask(&closed(&NAMESPACES), call, args);
         if let Some(refuses) = reference(call, args) {
             prop_assert_eq!(answer, if refuses { refused(EPERM) } else { ALLOWED });
+        }
+    }
+
+    /// Of two programs the kernel takes the answer that permits less.
+    #[test]
+    fn one_program_says_what_two_say(
+        call in any_call(),
+        args in prop::array::uniform6(any_register()),
+    ) {
+        for (what, watched) in [(NAMESPACES, Watch::Changes), (LANDLOCK, Watch::Everything)] {
+            let two = [ask(&closed(&what), call, args), ask(&watch(watched), call, args)];
+            let less = two.into_iter().min_by_key(|answer| answer & SECCOMP_RET_ACTION_FULL);
+            prop_assert_eq!(Some(ask(&both(&what, watched), call, args)), less);
         }
     }
 
