@@ -29,6 +29,8 @@ pub enum Step {
     Closed,
     /// What may not be written inside writable ground.
     Protect,
+    /// Anything else of the ground.
+    Lay,
     /// The view of processes.
     Processes,
     /// The loopback interface.
@@ -97,6 +99,7 @@ impl fmt::Display for Failed {
             Step::Workspace => "mounting the workspace",
             Step::Closed => "closing what may not be read",
             Step::Protect => "protecting a name",
+            Step::Lay => "laying the ground",
             Step::Processes => "mounting /proc",
             Step::Loopback => "bringing loopback up",
             Step::Fork => "starting a process",

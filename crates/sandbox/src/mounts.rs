@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Base, Kind, Piece, Plan};
-use rustix::fs::{AtFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{
     FsMountFlags, FsOpenFlags, MountAttrFlags, MountPropagationFlags, MoveMountFlags,
     OpenTreeFlags, UnmountFlags,
@@ -24,7 +24,7 @@ const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/var", "/proc"];
 /// The mounts of a run before the old root is gone.
 pub(crate) struct Mounts<'a> {
     plan: &'a Plan,
-    /// Private storage: texts, scratch directories, upper layers.
+    /// Private storage, without set-uid files and devices like every copy of it: texts, scratch directories, upper layers.
     store: OwnedFd,
     root: OwnedFd,
     laid: Vec<Laid<'a>>,
@@ -33,6 +33,8 @@ pub(crate) struct Mounts<'a> {
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
     made: u32,
+    /// The user's own, for the command.
+    umask: Mode,
     /// What could not be put there; less ground than planned, never more.
     pub(crate) missing: Vec<String>,
 }
@@ -63,6 +65,8 @@ impl<'a> Mounts<'a> {
     ) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::Private)?;
+        // Everything is made with exactly the rights that it is to have.
+        let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
         let mut laid = with_parents(plan);
         for Laid { piece, parent, source } in &mut laid {
@@ -74,7 +78,12 @@ impl<'a> Mounts<'a> {
                 Err(error) if piece.path == plan.workspace => {
                     return Err(Failed::new(Step::Workspace, error));
                 }
-                Err(error) => missing.push(format!("{}: {error}", piece.path)),
+                Err(error) if is_of_the_host(&error) => {
+                    missing.push(format!("{}: {error}", piece.path));
+                }
+                Err(error) => {
+                    return Err(Failed::new(Step::Lay, error).about(piece.path.to_string()));
+                }
             }
         }
         let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
@@ -100,8 +109,8 @@ impl<'a> Mounts<'a> {
         attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
         rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let mut mounts =
-            Self { plan, store, root, laid, copies, closed: Vec::new(), made: 0, missing };
+        let closed = Vec::new();
+        let mut mounts = Self { plan, store, root, laid, copies, closed, made: 0, umask, missing };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
@@ -128,13 +137,13 @@ impl<'a> Mounts<'a> {
         if plan.base == Base::Nothing {
             self.list_ways();
         }
-        for laid in std::mem::take(&mut self.laid) {
+        for mut laid in std::mem::take(&mut self.laid) {
             let piece = laid.piece;
-            match self.put(&laid) {
+            match self.put(&mut laid) {
                 Ok(()) => {}
                 Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
-                    let frozen = match error.kind() {
-                        io::ErrorKind::PermissionDenied => self.freeze_around(&piece.path),
+                    let frozen = match error.raw_os_error() {
+                        Some(libc::EACCES) => self.freeze_around(&piece.path),
                         _ => Err(error),
                     };
                     frozen.map_err(|error| {
@@ -147,19 +156,33 @@ impl<'a> Mounts<'a> {
                 Err(error) if matches!(piece.kind, Kind::Processes) => {
                     return Err(Failed::new(Step::Processes, error));
                 }
-                Err(error) => self.missing.push(format!("{}: {error}", piece.path)),
+                // Some containers allow no terminals.
+                Err(error) if matches!(piece.kind, Kind::Terminals) => {
+                    self.missing.push(format!("{}: {error}", piece.path));
+                }
+                Err(error) => self.do_without(&piece.path, error)?,
             }
         }
         for (to, bytes) in std::mem::take(&mut self.copies) {
             if let Err(error) = self.put_copy(to, &bytes) {
-                self.missing.push(format!("{to}: {error}"));
+                self.do_without(to, error)?;
             }
         }
         for link in &plan.links {
             if let Err(error) = self.put_link(link) {
-                self.missing.push(format!("{}: {error}", link.path));
+                self.do_without(&link.path, error)?;
             }
         }
+        Ok(())
+    }
+
+    /// Ground that the host does not have, or not for this user, is left out and told. Whatever
+    /// else goes wrong is no reason to go on with less than was planned.
+    fn do_without(&mut self, path: &AbsPath, error: io::Error) -> Result<(), Failed> {
+        if !is_of_the_host(&error) {
+            return Err(Failed::new(Step::Lay, error).about(path.to_string()));
+        }
+        self.missing.push(format!("{path}: {error}"));
         Ok(())
     }
 
@@ -207,13 +230,13 @@ impl<'a> Mounts<'a> {
             );
             if let Ok(dir) = opened {
                 // Asking for the first name brings all that fit; more are not worth a trip.
-                let mut buffer = Vec::with_capacity(32 * 1024);
+                let mut buffer = Vec::with_capacity(8 * 1024);
                 let _ = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut()).next();
             }
         }
     }
 
-    fn put(&mut self, laid: &Laid<'_>) -> io::Result<()> {
+    fn put(&mut self, laid: &mut Laid<'_>) -> io::Result<()> {
         let piece = laid.piece;
         let target = self.target(laid)?;
         let tree = match &piece.kind {
@@ -231,11 +254,8 @@ impl<'a> Mounts<'a> {
                 tree
             }
             Kind::Pinned => clone_tree_of(target.as_fd())?,
-            Kind::Device => {
-                let tree = self.host_tree(laid, target.as_fd())?;
-                sys::set_mount(tree.as_fd(), MOUNT_NOSUID, 0)?;
-                tree
-            }
+            // The attributes of a mount mean nothing for the device itself.
+            Kind::Device => self.host_tree(laid, target.as_fd())?,
             Kind::Overlay => self.overlay(laid)?,
             Kind::Scratch => self.scratch(piece)?,
             Kind::Text(text) => self.text(text)?,
@@ -258,9 +278,9 @@ impl<'a> Mounts<'a> {
     }
 
     /// The host's tree for a piece: taken at the beginning, or what already lies at its place.
-    fn host_tree(&self, laid: &Laid<'_>, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        match &laid.source {
-            Some(tree) => tree.try_clone(),
+    fn host_tree(&self, laid: &mut Laid<'_>, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        match laid.source.take() {
+            Some(tree) => Ok(tree),
             None if needs_source(self.plan, laid.piece, laid.parent) => {
                 Err(io::ErrorKind::NotFound.into())
             }
@@ -348,11 +368,8 @@ impl<'a> Mounts<'a> {
             .any(|path| piece.path.as_path() == Path::new(path));
         let mode = if shared { 0o1777 } else { 0o755 };
         let name = self.fresh_name();
-        rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(0o755))?;
-        rustix::fs::chmodat(&self.store, name.as_str(), Mode::from(mode), AtFlags::empty())?;
-        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
-        sys::set_mount(tree.as_fd(), MOUNT_NOSUID | MOUNT_NODEV, 0)?;
-        Ok(tree)
+        rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(mode))?;
+        clone_tree(self.store.as_fd(), Path::new(&name))
     }
 
     fn text(&mut self, text: &str) -> io::Result<OwnedFd> {
@@ -387,9 +404,8 @@ impl<'a> Mounts<'a> {
 
     /// The host's directory with a private layer on top. Where the kernel cannot do that, the
     /// directory can be read only.
-    fn overlay(&mut self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
-        let Some(source) = &laid.source else { return self.scratch(laid.piece) };
-        let lower = source.try_clone()?;
+    fn overlay(&mut self, laid: &mut Laid<'_>) -> io::Result<OwnedFd> {
+        let Some(lower) = laid.source.take() else { return self.scratch(laid.piece) };
         let layered = self.layered(lower.as_fd());
         let attributes = MOUNT_NOSUID | MOUNT_NODEV;
         match layered {
@@ -433,6 +449,7 @@ impl<'a> Mounts<'a> {
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
+        rustix::process::umask(self.umask);
         Ok(self.missing)
     }
 }
@@ -476,6 +493,23 @@ fn is_protection(plan: &Plan, laid: &Laid<'_>) -> bool {
         Kind::Read => !needs_source(plan, laid.piece, laid.parent),
         _ => false,
     }
+}
+
+/// Whether something is not to be had from this host, or not by this user.
+fn is_of_the_host(error: &io::Error) -> bool {
+    let known = [
+        libc::ENOENT,
+        libc::ENOTDIR,
+        libc::EACCES,
+        libc::ELOOP,
+        // A file system whose server is gone.
+        libc::EIO,
+        libc::ESTALE,
+        libc::ENOTCONN,
+        // A mount that says it is not to be shown elsewhere.
+        libc::EINVAL,
+    ];
+    error.raw_os_error().is_none_or(|error| known.contains(&error))
 }
 
 /// Whether what was to be protected is not there any more.

@@ -70,8 +70,9 @@ pub struct Tripwire {
 
 impl Tripwire {
     /// How big a buffer a request may need. The kernel refuses to hand out anything into one of
-    /// less than 8 KiB; the longest request that can come is an extended attribute of 64 KiB.
-    pub const REQUEST_SIZE: usize = (64 + 8) << 10;
+    /// less than 8 KiB. Longer requests could only set an extended attribute; those fail with
+    /// `E2BIG` by themselves.
+    pub const REQUEST_SIZE: usize = 8 << 10;
 
     /// A server for a mount whose files all belong to this user and group, as the mount's own
     /// user namespace numbers them. They must be mapped there, or the kernel refuses silently.
