@@ -105,7 +105,7 @@ impl Run<'_> {
         drop(canary);
         keeper.close_network();
         tell_limits(&mut keeper, &outcome);
-        let found = self.sweep(&mut keeper, site);
+        let found = if outcome.changed { self.sweep(&mut keeper, site) } else { Vec::new() };
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
         self.tell_refusals(&keeper);
         if let Some(worktree) = &site.worktree

@@ -1,7 +1,8 @@
 //! Looks at the machine once, for a plan.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
@@ -74,13 +75,10 @@ pub(crate) fn survey(
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut resolver = Resolver::default();
-    let mut entries = BTreeMap::new();
-    let candidates = wall::candidates(&ground.home, &environment);
-    let own =
-        ground.own_files.iter().chain(&ground.closed).map(|path| path.as_path().to_path_buf());
-    for path in candidates.into_iter().flat_map(spelt_out).chain(own) {
-        if let Some(entry) = entry(&path) {
-            entries.insert(path, entry);
+    let mut entries = candidates(wall::candidates(&ground.home, &environment));
+    for path in ground.own_files.iter().chain(&ground.closed) {
+        if let Some(entry) = entry(path.as_path()) {
+            entries.insert(path.as_path().to_path_buf(), entry);
         }
     }
     let mut grants = grants(policy, ground, &mut resolver);
@@ -109,14 +107,35 @@ pub(crate) fn survey(
     Survey { site, dangling, made }
 }
 
-/// The paths that a candidate stands for.
-fn spelt_out(candidate: PathBuf) -> Vec<PathBuf> {
-    let name = candidate.file_name().and_then(|name| name.to_str());
-    let Some(start) = name.and_then(|name| name.strip_suffix('*')) else { return vec![candidate] };
-    let dir = candidate.parent().unwrap_or(&candidate);
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let begins = |name: &OsString| name.as_bytes().starts_with(start.as_bytes());
-    entries.map(|entry| entry.file_name()).filter(begins).map(|name| dir.join(name)).collect()
+/// Which candidates there are. A directory in which one stands for all names with its beginning is
+/// listed once, and then the others in it need not be looked for.
+fn candidates(all: Vec<PathBuf>) -> BTreeMap<PathBuf, Entry> {
+    let beginning = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.as_bytes().strip_suffix(b"*")).map(<[u8]>::to_vec)
+    };
+    let mut listed: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
+    for dir in all.iter().filter(|path| beginning(path).is_some()).filter_map(|path| path.parent())
+    {
+        listed.entry(dir.to_path_buf()).or_insert_with(|| {
+            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+            entries.map(|entry| entry.file_name()).collect()
+        });
+    }
+    let there = |path: PathBuf| Some((path.clone(), entry(&path)?));
+    all.into_iter()
+        .flat_map(|path| {
+            let dir = path.parent().unwrap_or(&path);
+            match (listed.get(dir), beginning(&path), path.file_name()) {
+                (Some(names), Some(start), _) => names
+                    .iter()
+                    .filter(|name| name.as_bytes().starts_with(&start))
+                    .filter_map(|name| there(dir.join(name)))
+                    .collect(),
+                (Some(names), None, Some(name)) if !names.contains(name) => Vec::new(),
+                _ => there(path).into_iter().collect(),
+            }
+        })
+        .collect()
 }
 
 /// What the agent that runs needs of the host.
@@ -159,6 +178,8 @@ pub(crate) struct Now {
     pub(crate) marked: Vec<Marked>,
     /// Directories that cannot be looked into.
     pub(crate) unreadable: Vec<AbsPath>,
+    /// Directories with a `HEAD`, be it a link to nothing: git may take them for repositories.
+    pub(crate) heads: Vec<AbsPath>,
 }
 
 /// Protected names that stand on a run's writable ground now.
@@ -173,8 +194,8 @@ pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> No
     for dir in dirs {
         finds.look_through(dir);
     }
-    let Finds { marked, unreadable, .. } = finds;
-    Now { marked, unreadable }
+    let Finds { marked, unreadable, heads, .. } = finds;
+    Now { marked, unreadable, heads }
 }
 
 /// The trees in which single entries may have to be treated by themselves.
@@ -207,6 +228,7 @@ struct Finds<'a> {
     marked: Vec<Marked>,
     dangling: Vec<AbsPath>,
     unreadable: Vec<AbsPath>,
+    heads: Vec<AbsPath>,
     /// Whether what links lead to counts too.
     follows: bool,
 }
@@ -219,6 +241,7 @@ impl<'a> Finds<'a> {
             marked: Vec::new(),
             dangling: Vec::new(),
             unreadable: Vec::new(),
+            heads: Vec::new(),
             follows: true,
         }
     }
@@ -235,6 +258,9 @@ impl<'a> Finds<'a> {
 
     fn entry(&mut self, path: &Path, kind: std::fs::FileType) -> Step {
         let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
+        if path.as_path().ends_with("HEAD") {
+            self.heads.push(path.parent());
+        }
         let Some(mark) = self.interest.mark(&path) else {
             if kind.is_symlink() {
                 self.linked_parent(path);
@@ -334,7 +360,14 @@ impl<'a> Finds<'a> {
 }
 
 fn entry(path: &Path) -> Option<Entry> {
-    let metadata = path.symlink_metadata().ok()?;
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return None;
+        }
+        // What cannot be looked at may well be there.
+        Err(_) => return Some(Entry::File),
+    };
     Some(if metadata.is_dir() {
         Entry::Directory
     } else if metadata.is_symlink() {

@@ -10,7 +10,6 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use facts::{Step, Visit};
 use model::{AbsPath, FileText};
 use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
 use rustix::fs::{OFlags, ResolveFlags};
@@ -51,6 +50,7 @@ pub(crate) fn sweep(
             continue;
         }
         now.marked.extend(inside.marked);
+        now.heads.extend(inside.heads);
         now.unreadable.extend(inside.unreadable);
     }
     for marked in &now.marked {
@@ -60,7 +60,7 @@ pub(crate) fn sweep(
     }
     // The innermost first: the way to it must still be open.
     opened.into_iter().rev().for_each(Opened::close);
-    found.extend(planted_repositories(setup.ground.workspace.as_path(), since));
+    found.extend(now.heads.iter().flat_map(|dir| disarm(dir.as_path(), since)));
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
         found.extend(foreign_head(worktree));
@@ -177,27 +177,13 @@ fn is_harmless_config(path: &Path) -> bool {
     true
 }
 
-/// Directories that git would take for a repository although they are not called `.git`. Nothing
-/// can keep them from being made without keeping ordinary directories from being made, so what
-/// names programs in them is moved aside if it is new.
-fn planted_repositories(workspace: &Path, since: SystemTime) -> Vec<Tampering> {
-    let mut found = disarm(workspace, since);
-    facts::walk(workspace, &mut |visit| {
-        let Visit::Entry(path, kind) = visit else { return Step::Past };
-        if !kind.is_dir() || path.file_name().is_some_and(|name| name == ".git") {
-            return Step::Past;
-        }
-        found.extend(disarm(path, since));
-        Step::Into
-    });
-    found
-}
-
+/// A directory that git would take for a repository although it is not called `.git`. Nothing can
+/// keep it from being made without keeping ordinary directories from being made, so what names
+/// programs in it is moved aside if it is new.
 fn disarm(dir: &Path, since: SystemTime) -> Vec<Tampering> {
-    let there = |name: &str| dir.join(name).symlink_metadata().is_ok();
-    let whole = || dir.join("objects").is_dir() && dir.join("refs").is_dir();
-    // Git takes a HEAD that is a link to nothing, and parts that lie in a common directory.
-    if !there("HEAD") || !(there("commondir") || whole()) {
+    let apart = dir.join("commondir").symlink_metadata().is_ok();
+    // Git takes parts that lie in a common directory.
+    if !(apart || dir.join("objects").is_dir() && dir.join("refs").is_dir()) {
         return Vec::new();
     }
     let (config, hooks) = (dir.join("config"), dir.join("hooks"));
