@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use model::Level;
 
 use crate::failure::USAGE;
@@ -25,6 +25,15 @@ const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), " (", env!("RINGWALL_CO
 /// The whole command line, for generators.
 pub fn command() -> clap::Command {
     Args::command()
+}
+
+/// The command line of `run`, without all the others: they are as long again to set up. Whatever is
+/// not a plain run, such as a mistake or `--help`, is left to the whole.
+pub(crate) fn run() -> Option<Args> {
+    let command = RunArgs::augment_args(clap::Command::new("ringwall run"));
+    let matches = command.try_get_matches_from(std::env::args_os().skip(1)).ok()?;
+    let verb = Verb::Run(RunArgs::from_arg_matches(&matches).ok()?);
+    Some(Args { verb })
 }
 
 #[derive(Debug, Subcommand)]

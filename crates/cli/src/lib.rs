@@ -26,11 +26,12 @@ pub use args::command;
 
 /// Runs one command.
 pub fn main() -> ExitCode {
-    let mut words = std::env::args_os().skip(1);
-    if words.next().is_some_and(|word| word == "hook") {
+    let verb = std::env::args_os().nth(1).unwrap_or_default();
+    if verb == "hook" {
         return commands::hook::from_command_line();
     }
-    let parsed = match args::Args::try_parse() {
+    let run = (verb == "run").then(args::run).flatten();
+    let parsed = match run.map_or_else(args::Args::try_parse, Ok) {
         Ok(parsed) => parsed,
         Err(error) => return args::report(&error),
     };

@@ -56,7 +56,9 @@ fn where_another_program_listens_the_wall_holds() {
         let Some(ran) = under_listener(&yard, "cat hello.txt") else { return };
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "hello\n"), "{ran:?}");
         if lacks(&ran).contains(&"no-fuse") {
-            eprintln!("skipped: /dev/fuse cannot be opened by this user, so no tripwire tells reads");
+            eprintln!(
+                "skipped: /dev/fuse cannot be opened by this user, so no tripwire tells reads"
+            );
             continue;
         }
         assert_eq!(lacks(&ran), ["listener-taken"]);
