@@ -259,7 +259,7 @@ impl Watcher<'_> {
         let lexical = AbsPath::lexical(named).ok()?;
         // What is private to the run cannot be looked at from here.
         if self.plan.piece(&lexical).is_some_and(|piece| {
-            matches!(piece.kind, Kind::Scratch | Kind::Overlay | Kind::Terminals)
+            matches!(piece.kind, Kind::Scratch | Kind::Overlay | Kind::Terminals | Kind::Device)
         }) {
             return Some(lexical);
         }

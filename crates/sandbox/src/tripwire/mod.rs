@@ -170,6 +170,11 @@ impl Tripwire {
             return Err(Fault::Errno(libc::ENAMETOOLONG));
         }
         let seen = terrain.look(&path, request.pid);
+        // Programs look for the same files again and again, each time they start.
+        if seen == Seen::Absent(libc::ENOENT) {
+            self.reply.absent(ABSENT_SECONDS);
+            return Ok(Outcome::Reply);
+        }
         let kind = kind_of(seen, &path, terrain)?;
         // The one error that lets a mount point live when the kernel only wanted to make sure.
         let number = self.nodes.remember(&path, kind).ok_or(Fault::Errno(libc::ENOMEM))?;
@@ -250,6 +255,9 @@ const MOST_IN_BACKGROUND: u16 = 12;
 
 /// The kernel's own minimum. Nothing can be written.
 const MAX_WRITE: u32 = 4096;
+
+/// How long the kernel need not ask again about a name that is not there.
+const ABSENT_SECONDS: u64 = 1;
 
 /// `PATH_MAX` without its NUL.
 const LONGEST_PATH: usize = 4095;

@@ -200,6 +200,14 @@ impl Reply {
         self.attributes(&entry.attributes);
     }
 
+    /// `struct fuse_entry_out` of a name that is not there, and will not be for so long.
+    pub(super) fn absent(&mut self, seconds: u64) {
+        self.u64(0);
+        self.u64(0);
+        self.u64(seconds);
+        self.zeros(ENTRY_LENGTH - 3 * 8);
+    }
+
     /// `struct fuse_entry_out` of a name that the kernel shall look up itself.
     pub(super) fn no_entry(&mut self) {
         self.zeros(ENTRY_LENGTH);
