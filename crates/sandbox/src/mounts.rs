@@ -208,7 +208,8 @@ impl<'a> Mounts<'a> {
     /// One listing brings every name of a directory into the kernel's cache; looking each of them
     /// up would take a round trip to the supervisor apiece.
     fn list_ways(&self) {
-        let mut ways = std::collections::BTreeSet::new();
+        // How many names are needed of each.
+        let mut ways = std::collections::BTreeMap::new();
         for Laid { piece, parent, .. } in &self.laid {
             let floor = match parent {
                 None => AbsPath::root(),
@@ -216,12 +217,16 @@ impl<'a> Mounts<'a> {
                 Some(_) => continue,
             };
             let mut way = piece.path.parent();
-            while way != floor && ways.insert(way.clone()) {
+            loop {
+                let names = ways.entry(way.clone()).or_insert(0_u32);
+                *names += 1;
+                if *names > 1 || way == floor {
+                    break;
+                }
                 way = way.parent();
             }
-            ways.insert(floor);
         }
-        for way in ways {
+        for way in ways.into_iter().filter_map(|(way, names)| (names > 1).then_some(way)) {
             let opened = rustix::fs::openat(
                 &self.root,
                 relative(&way),
