@@ -65,6 +65,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     ended
 }
 
+/// What a shell ends with if there is no such program.
+const NOT_FOUND: u8 = 127;
+
 /// One run.
 struct Run<'a> {
     setup: &'a Setup,
@@ -108,6 +111,9 @@ impl Run<'_> {
         let found = if outcome.changed { self.sweep(&mut keeper, site) } else { Vec::new() };
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
         self.tell_refusals(&keeper);
+        if exit == NOT_FOUND {
+            self.tell_unseen(&keeper);
+        }
         if let Some(worktree) = &site.worktree
             && found.iter().all(|tampering| !tampering.path.starts_with(worktree.common.as_path()))
         {
@@ -186,6 +192,15 @@ impl Run<'_> {
         }
         if denied.len() > 20 {
             terminal::error_line(&format!("ringwall: and {} more", denied.len() - 20));
+        }
+    }
+
+    /// Programs that a shell did not find because they lie outside the ground.
+    fn tell_unseen(&self, keeper: &Keeper<'_>) {
+        for path in keeper.unseen.iter().take(3) {
+            let grant = policy::remedy(&self.setup.ground, model::Access::Read, path);
+            let path = plain(&path.display().to_string());
+            terminal::error_line(&format!("ringwall: {path} is outside the ground; {grant}"));
         }
     }
 

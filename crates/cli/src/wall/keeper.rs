@@ -26,6 +26,10 @@ pub(crate) struct Keeper<'a> {
     pub(crate) interest: Interest<'a>,
     pub(crate) quiet: Quiet<'a>,
     pub(crate) births: Births,
+    /// Where programs are looked for.
+    programs: Vec<AbsPath>,
+    /// Programs that were looked for where the run cannot see them.
+    pub(crate) unseen: BTreeSet<PathBuf>,
     /// Protected paths that do not exist, but that a link already leads to.
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) action: ViolationAction,
@@ -84,6 +88,8 @@ impl<'a> Keeper<'a> {
             interest: Interest::new(policy, &setup.ground),
             quiet: Quiet::new(policy, &setup.ground),
             births,
+            programs: programs(plan, &setup.ground),
+            unseen: BTreeSet::new(),
             dangling,
             action,
             events,
@@ -296,7 +302,7 @@ impl Warden for Keeper<'_> {
         match operation {
             Operation::MakeDirectory => self.quiet.covers_birth(path),
             operation if operation.writes() => self.quiet.covers_write(path),
-            _ => self.quiet.covers(path),
+            _ => self.quiet.covers(path) || self.programs.contains(&path.parent()),
         }
     }
 
@@ -368,6 +374,14 @@ impl Warden for Keeper<'_> {
     }
 
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
+        if self.unseen.len() < MOST_KEPT
+            && attempt
+                .path
+                .parent()
+                .is_some_and(|dir| self.programs.iter().any(|programs| programs.as_path() == dir))
+        {
+            self.unseen.insert(attempt.path.clone());
+        }
         let violation = Violation {
             class: Class::Probe,
             operation: attempt.operation,
@@ -443,6 +457,18 @@ impl Warden for Keeper<'_> {
             config: &self.setup.loaded.fingerprint,
         });
     }
+}
+
+/// The directories of PATH. Every shell looks through all of them for every program, so what lies
+/// in one that the run does not see is no more than not there. One that holds the user's files or
+/// the workspace is no place for programs alone.
+fn programs(plan: &Plan, ground: &policy::Ground) -> Vec<AbsPath> {
+    let path = plan.environment.iter().find(|(name, _)| name == "PATH");
+    let dirs = path.into_iter().flat_map(|(_, value)| std::env::split_paths(value));
+    dirs.filter(|dir| dir.is_absolute())
+        .filter_map(|dir| AbsPath::lexical(&dir).ok())
+        .filter(|dir| !ground.home.is_within(dir) && !ground.workspace.is_within(dir))
+        .collect()
 }
 
 /// The first reason of the strictest kind.

@@ -116,6 +116,33 @@ fn what_programs_look_for_by_habit_never_stops_them() {
     }
 }
 
+/// A shell looks for every program in every directory of PATH, also in those it may not see.
+#[test]
+fn a_program_outside_the_ground_is_not_found_and_that_is_told() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let tool = yard.write("outside/tools/mytool", "#!/bin/sh\necho it runs\n");
+        std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let path = format!("/usr/bin:/bin:{}", tool.parent().unwrap().display());
+        let run = |script: &str| {
+            let mut command = yard.command(yard.binary());
+            command.args(["run", "--", "sh", "-c", script]);
+            command.env("PATH", &path).output().unwrap()
+        };
+        let ran = run("mytool; echo next");
+        assert_eq!(
+            (ran.status.code(), ran.stdout.as_slice()),
+            (Some(0), &b"next\n"[..]),
+            "{ran:?}"
+        );
+        let ran = run("mytool");
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(127), "{said}");
+        assert!(said.contains(&format!("ringwall grant read {}", tool.display())), "{said}");
+    }
+}
+
 #[test]
 fn events_tell_what_was_tried_by_whom() {
     for who in everybody() {
