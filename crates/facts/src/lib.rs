@@ -13,7 +13,7 @@ use model::{Facts, Query};
 
 pub use git::{git_root, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
-pub use resolve::Resolver;
+pub use resolve::{Elsewhere, Resolver};
 pub use text::{LARGEST_TEXT, read_small};
 pub use walk::{Step, Visit, walk};
 

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 
 use model::{AbsPath, Unresolvable};
@@ -31,9 +31,22 @@ enum Entry {
     Other,
 }
 
+/// What somebody else finds at a path where that differs from what stands here: where the link
+/// there leads, or why there is none, as `readlink` says it.
+pub type Elsewhere<'a> = &'a dyn Fn(&Path) -> Option<io::Result<PathBuf>>;
+
 impl Resolver {
     /// Where an absolute path leads.
     pub fn resolve(&mut self, path: &Path) -> Result<AbsPath, Unresolvable> {
+        self.resolve_for(path, &|_| None)
+    }
+
+    /// Where it leads for somebody who sees some places differently.
+    pub fn resolve_for(
+        &mut self,
+        path: &Path,
+        elsewhere: Elsewhere<'_>,
+    ) -> Result<AbsPath, Unresolvable> {
         let mut walk = Walk { at: AbsPath::root(), missing: false, todo: Vec::new(), links: 0 };
         walk.push(path);
         if !path.is_absolute() {
@@ -41,14 +54,19 @@ impl Resolver {
         }
         while let Some(step) = walk.todo.pop() {
             match step {
-                Step::Up => walk.up()?,
-                Step::Name(name) => self.enter(&mut walk, name)?,
+                Step::Up => walk.up(elsewhere)?,
+                Step::Name(name) => self.enter(&mut walk, name, elsewhere)?,
             }
         }
         Ok(walk.at)
     }
 
-    fn enter(&mut self, walk: &mut Walk, name: OsString) -> Result<(), Unresolvable> {
+    fn enter(
+        &mut self,
+        walk: &mut Walk,
+        name: OsString,
+        elsewhere: Elsewhere<'_>,
+    ) -> Result<(), Unresolvable> {
         if name.len() > NAME_MAX {
             return Err(Unresolvable::TooLong);
         }
@@ -57,10 +75,20 @@ impl Resolver {
             walk.at = next;
             return Ok(());
         }
-        match self.entry(next.as_path())? {
+        let theirs = elsewhere(next.as_path());
+        let here = theirs.is_none();
+        let entry = match theirs {
+            Some(found) => told(found),
+            None => self.entry(next.as_path()),
+        };
+        match entry? {
             // Links of /proc lead to places of the process that looks, which is this one and not
-            // the agent's. They are not followed, so they count as the outside they are part of.
-            Entry::Link(_) if next.as_path().starts_with("/proc") => walk.at = next,
+            // the agent's. They are not followed, so they count as the outside they are part of, and
+            // what is behind them cannot be known.
+            Entry::Link(_) if here && next.as_path().starts_with("/proc") => {
+                walk.missing = true;
+                walk.at = next;
+            }
             Entry::Link(target) => {
                 walk.links += 1;
                 if walk.links > MOST_LINKS {
@@ -92,7 +120,11 @@ impl Resolver {
 
 /// What stands at a path whose parent is known to be free of links.
 fn look(path: &Path) -> Result<Entry, Unresolvable> {
-    match std::fs::read_link(path) {
+    told(std::fs::read_link(path))
+}
+
+fn told(link: io::Result<PathBuf>) -> Result<Entry, Unresolvable> {
+    match link {
         Ok(target) => Ok(Entry::Link(target)),
         Err(error) => match error.kind() {
             ErrorKind::NotFound => Ok(Entry::Missing),
@@ -127,9 +159,13 @@ impl Walk {
         self.todo.extend(steps);
     }
 
-    fn up(&mut self) -> Result<(), Unresolvable> {
+    fn up(&mut self, elsewhere: Elsewhere<'_>) -> Result<(), Unresolvable> {
         if self.missing {
             return Err(Unresolvable::ClimbsFromMissing);
+        }
+        if elsewhere(self.at.as_path()).is_some() {
+            self.at = self.at.parent();
+            return Ok(());
         }
         let here = std::fs::symlink_metadata(self.at.as_path())
             .map_err(|error| Unresolvable::Refused(error.to_string()))?;
@@ -194,6 +230,26 @@ mod tests {
         }
         assert_eq!(resolve(&root.join("n".repeat(256))), Err(Unresolvable::TooLong));
         assert!(resolve(Path::new("relative")).is_err());
+    }
+
+    #[test]
+    fn what_somebody_else_sees_counts_for_them() {
+        let (_guard, root) = tree();
+        std::fs::create_dir(root.join("dir")).unwrap();
+        let dir = root.join("dir");
+        let elsewhere = |path: &Path| match path.strip_prefix("/private").ok()?.to_str()? {
+            "link" => Some(Ok(dir.clone())),
+            "up" => Some(Ok("link/..".into())),
+            "gone" => Some(Err(ErrorKind::NotFound.into())),
+            _ => Some(Err(Errno::INVAL.into())),
+        };
+        let leads = |path: &str| {
+            Resolver::default().resolve_for(Path::new(path), &elsewhere).unwrap().to_string()
+        };
+        assert_eq!(leads("/private/link/new"), dir.join("new").display().to_string());
+        assert_eq!(leads("/private/up/new"), root.join("new").display().to_string());
+        assert_eq!(leads("/private/dir/../link"), dir.display().to_string());
+        assert_eq!(leads("/private/gone/new"), "/private/gone/new");
     }
 
     #[test]

@@ -66,6 +66,8 @@ pub struct Call {
     pub path: PathArgument,
     /// The new path of a rename or a link.
     pub second: Option<PathArgument>,
+    /// The flags of an open.
+    pub flags: u32,
 }
 
 impl Call {
@@ -224,7 +226,7 @@ fn open(path: PathArgument, flags: u32) -> Call {
     };
     let exclusive = !has(libc::O_PATH) && has(libc::O_CREAT) && has(libc::O_EXCL);
     let follow = path.follow && !has(libc::O_NOFOLLOW) && !exclusive;
-    Call::one(operation, PathArgument { follow, ..path })
+    Call { flags, ..Call::one(operation, PathArgument { follow, ..path }) }
 }
 
 /// What `mknod` makes: without a kind, a plain file.
@@ -237,12 +239,12 @@ fn node(mode: u64) -> Operation {
 
 impl Call {
     fn one(operation: Operation, path: PathArgument) -> Self {
-        Self { operation, path, second: None }
+        Self { operation, path, second: None, flags: 0 }
     }
 
     /// The new path is always taken as it is: a link there is what gets replaced.
     fn two(operation: Operation, path: PathArgument, second: PathArgument) -> Self {
-        Self { operation, path, second: Some(second.unfollowed()) }
+        Self { operation, path, second: Some(second.unfollowed()), flags: 0 }
     }
 }
 

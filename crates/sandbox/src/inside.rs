@@ -19,7 +19,7 @@ use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
-use crate::mounts::{Floor, Mounts};
+use crate::mounts::{Entered, Floor, Mounts};
 use crate::processors::Processors;
 use crate::rights;
 use crate::sys::{self, Resource};
@@ -43,6 +43,9 @@ pub(crate) struct Inside<'a> {
     pub(crate) processors: &'a Processors,
     pub(crate) omit: &'a [Layer],
 }
+
+/// As many private places as fit into one message with everything else.
+const MOST_PRIVATE: usize = 60;
 
 /// What must be out of reach: tried from inside before the command runs.
 #[derive(Debug, Clone)]
@@ -142,11 +145,12 @@ impl Inside<'_> {
         let bare = self.covers.then(|| mounts.bare_root()).transpose();
         let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
         mounts.lay()?;
-        let missing = mounts.enter()?;
+        let Entered { missing, private } = mounts.enter()?;
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;
-        let views = bare.iter().chain([&processes]).map(AsFd::as_fd).collect::<Vec<_>>();
-        self.tell(&Message::Views, &views)?;
+        let (numbers, private): (Vec<_>, Vec<_>) = private.into_iter().take(MOST_PRIVATE).unzip();
+        let views = private.iter().chain(&bare).chain([&processes]).map(AsFd::as_fd);
+        self.tell(&Message::Views(numbers), &views.collect::<Vec<_>>())?;
         if self.covers || !self.plan.late.is_empty() {
             let spaces = Spaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
             self.tell(&Message::Spaces, &spaces.descriptors())?;

@@ -33,10 +33,19 @@ pub(crate) struct Mounts<'a> {
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
     made: u32,
+    /// What is private to the run, by the number of its piece.
+    private: Vec<(usize, OwnedFd)>,
     /// The user's own, for the command.
     umask: Mode,
+    missing: Vec<String>,
+}
+
+/// What is known about a tree that was put together.
+pub(crate) struct Entered {
     /// What could not be put there; less ground than planned, never more.
     pub(crate) missing: Vec<String>,
+    /// What is private to the run, by the number of its piece.
+    pub(crate) private: Vec<(usize, OwnedFd)>,
 }
 
 /// A piece and what it lies in.
@@ -109,8 +118,18 @@ impl<'a> Mounts<'a> {
         attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
         rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let closed = Vec::new();
-        let mut mounts = Self { plan, store, root, laid, copies, closed, made: 0, umask, missing };
+        let mut mounts = Self {
+            plan,
+            store,
+            root,
+            laid,
+            copies,
+            closed: Vec::new(),
+            made: 0,
+            private: Vec::new(),
+            umask,
+            missing,
+        };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
@@ -137,10 +156,13 @@ impl<'a> Mounts<'a> {
         if plan.base == Base::Nothing {
             self.list_ways();
         }
-        for mut laid in std::mem::take(&mut self.laid) {
+        for (number, mut laid) in std::mem::take(&mut self.laid).into_iter().enumerate() {
             let piece = laid.piece;
             match self.put(&mut laid) {
-                Ok(()) => {}
+                Ok(tree) if matches!(piece.kind, Kind::Scratch | Kind::Overlay) => {
+                    self.private.push((number, tree));
+                }
+                Ok(_) => {}
                 Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
                     let frozen = match error.raw_os_error() {
                         Some(libc::EACCES) => self.freeze_around(&piece.path),
@@ -241,7 +263,8 @@ impl<'a> Mounts<'a> {
         }
     }
 
-    fn put(&mut self, laid: &mut Laid<'_>) -> io::Result<()> {
+    /// Puts a piece in its place, and gives what lies there now.
+    fn put(&mut self, laid: &mut Laid<'_>) -> io::Result<OwnedFd> {
         let piece = laid.piece;
         let target = self.target(laid)?;
         let tree = match &piece.kind {
@@ -269,7 +292,10 @@ impl<'a> Mounts<'a> {
             Kind::Terminals => terminals()?,
         };
         attach_to(tree.as_fd(), target.as_fd())?;
-        if piece.kind == Kind::Processes { self.hide_keys(piece) } else { Ok(()) }
+        if piece.kind == Kind::Processes {
+            self.hide_keys(piece)?;
+        }
+        Ok(tree)
     }
 
     /// The kernel lists the keys of a user in every view of processes, by name.
@@ -449,13 +475,13 @@ impl<'a> Mounts<'a> {
     }
 
     /// Makes the new tree the root, and lets go of the old one.
-    pub(crate) fn enter(self) -> Result<Vec<String>, Failed> {
+    pub(crate) fn enter(self) -> Result<Entered, Failed> {
         rustix::process::fchdir(&self.root).at(Step::Root)?;
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
         rustix::process::umask(self.umask);
-        Ok(self.missing)
+        Ok(Entered { missing: self.missing, private: self.private })
     }
 }
 

@@ -5,13 +5,16 @@
 //! always a refusal, save for a file that was granted before it existed.
 
 use std::ffi::OsString;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Kind, Net, Piece, Plan};
+use rustix::fs::{Mode, OFlags};
 
 use crate::calls::{self, Address, Call, Described, PathArgument};
+use crate::drafts::Drafts;
 use crate::lock::Lock;
 use crate::program::Program;
 use crate::sys::{self, Notification, Reply};
@@ -24,10 +27,14 @@ pub(crate) enum Judged {
     Reply(Reply),
     /// None: the run must end.
     Stop,
-    /// A granted file must be made first.
-    Make(AbsPath, Operation),
+    /// Something granted must be made first: what, how, and with which flags it is opened.
+    Make(AbsPath, Operation, u32),
     /// A file that nobody else sees.
     Lend,
+    /// The same, for the next version of a file.
+    Draft(AbsPath),
+    /// Success, once the draft has become the text of the file it is for.
+    Publish(AbsPath, AbsPath),
 }
 
 /// Judges watched calls.
@@ -39,6 +46,11 @@ pub(crate) struct Watcher<'a> {
     pub(crate) reads: bool,
     /// Whether root directory and loopback are the run's own, and not the host's.
     pub(crate) own_root: bool,
+    /// The run's own processes, as they are numbered inside.
+    pub(crate) processes: Option<&'a OwnedFd>,
+    /// The places that are private to the run.
+    pub(crate) private: &'a [(AbsPath, OwnedFd)],
+    pub(crate) drafts: &'a mut Drafts,
 }
 
 /// The longest path that the kernel takes.
@@ -76,7 +88,7 @@ impl Watcher<'_> {
                 }
             }
             Described::Execute { path, .. } => {
-                Call { operation: Operation::Execute, path, second: None }
+                Call { operation: Operation::Execute, path, second: None, flags: 0 }
             }
             Described::Connect { socket, address, length } => {
                 let Some(target) = read_address(listener, notification, address, length) else {
@@ -91,7 +103,7 @@ impl Watcher<'_> {
                     return go_on;
                 };
                 let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
-                return self.path(Operation::MakeNode, &named, false, pid);
+                return self.path(Operation::MakeNode, &named, false, pid, 0);
             }
         };
         if call.operation == Operation::Read && !self.reads {
@@ -99,6 +111,10 @@ impl Watcher<'_> {
         }
         if self.links_across(&call, pid) {
             return go_on;
+        }
+        if let Some(judged) = self.draft(&call, pid) {
+            let valid = sys::notification_is_valid(listener, notification.id);
+            return if valid { judged } else { go_on };
         }
         let lock = self.lock(&call, pid);
         for argument in call.paths() {
@@ -112,7 +128,7 @@ impl Watcher<'_> {
             {
                 return Judged::Reply(lock.remove());
             }
-            match self.path(call.operation, &named, argument.follow, pid) {
+            match self.path(call.operation, &named, argument.follow, pid, call.flags) {
                 Judged::Reply(Reply::Continue) => {}
                 other => {
                     // Nobody else would take it away, and it would keep everybody out.
@@ -132,26 +148,68 @@ impl Watcher<'_> {
         let second = call.second.filter(|_| self.own_root && call.operation == Operation::Link);
         let Some(second) = second else { return false };
         let mut mount = |argument: PathArgument| {
-            let path = self.leads(&named(pid, argument)?, argument.follow)?;
+            let path = self.leads(&named(pid, argument)?, argument.follow, pid)?;
             let open = self.plan.allows(&path, true);
             self.plan.piece(&path).filter(|_| open).map(|piece| piece.path.clone())
         };
         matches!((mount(call.path), mount(second)), (Some(from), Some(to)) if from != to)
     }
 
+    /// What becomes of a call on a draft, if it is one.
+    fn draft(&mut self, call: &Call, pid: u32) -> Option<Judged> {
+        if !call.operation.writes() {
+            return None;
+        }
+        let draft = self.leads(&named(pid, call.path)?, false, pid)?;
+        if !self.drafts.has(&draft) {
+            let begins = call.operation == Operation::Create
+                && !self.plan.allows(&draft, true)
+                && self.warden.is_draft(&draft);
+            return begins.then_some(Judged::Draft(draft));
+        }
+        let exclusive = call.flags & libc::O_EXCL.cast_unsigned() != 0;
+        Some(match call.operation {
+            Operation::Create if exclusive => Judged::Reply(Reply::Errno(libc::EEXIST)),
+            Operation::Create => Judged::Draft(draft),
+            Operation::Rename => {
+                let named = named(pid, call.second?)?;
+                let to = self.leads(&named, false, pid)?;
+                if !self.plan.allows(&to, true) || self.warden.is_guarded(&to, Operation::Rename) {
+                    return Some(self.path(Operation::Rename, &named, false, pid, 0));
+                }
+                Judged::Publish(draft, to)
+            }
+            Operation::Remove => {
+                self.drafts.forget(&draft);
+                Judged::Reply(Reply::Done)
+            }
+            Operation::ChangeMode | Operation::ChangeTimes | Operation::ChangeOwner => {
+                Judged::Reply(Reply::Done)
+            }
+            _ => Judged::Reply(Reply::Errno(libc::EACCES)),
+        })
+    }
+
     /// The lock file that a rename would put in the place of a file that cannot be written.
     fn lock(&mut self, call: &Call, pid: u32) -> Option<Lock> {
         let second = call.second.filter(|_| call.operation == Operation::Rename)?;
         let (from, to) = (named(pid, call.path)?, named(pid, second)?);
-        let (from, to) = (self.leads(&from, false)?, self.leads(&to, false)?);
+        let (from, to) = (self.leads(&from, false, pid)?, self.leads(&to, false, pid)?);
         let held = self.plan.allows(&to, false) && !self.plan.allows(&to, true);
         let ours = self.plan.allows(&from, true) && self.is_hosts(&from);
         (held && ours).then(|| Lock::of(&from, &to)).flatten()
     }
 
-    fn path(&mut self, operation: Operation, named: &Path, follow: bool, pid: u32) -> Judged {
+    fn path(
+        &mut self,
+        operation: Operation,
+        named: &Path,
+        follow: bool,
+        pid: u32,
+        flags: u32,
+    ) -> Judged {
         let go_on = Judged::Reply(Reply::Continue);
-        let Some(path) = self.leads(named, follow) else { return go_on };
+        let Some(path) = self.leads(named, follow, pid) else { return go_on };
         if path.as_path().starts_with("/proc") || path.as_path().starts_with("/dev") {
             return go_on;
         }
@@ -160,7 +218,7 @@ impl Watcher<'_> {
         if self.plan.allows(&path, writes) {
             if self.plan.late.contains(&path) && !path.as_path().exists() {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
-                return if makes { Judged::Make(path, operation) } else { go_on };
+                return if makes { Judged::Make(path, operation, flags) } else { go_on };
             }
             let guarded = writes && self.is_hosts(&path);
             if guarded
@@ -255,19 +313,15 @@ impl Watcher<'_> {
     }
 
     /// Where a path leads, links followed as the call would.
-    fn leads(&mut self, named: &Path, follow: bool) -> Option<AbsPath> {
-        let lexical = AbsPath::lexical(named).ok()?;
-        // What is private to the run cannot be looked at from here.
-        if self.plan.piece(&lexical).is_some_and(|piece| {
-            matches!(piece.kind, Kind::Scratch | Kind::Overlay | Kind::Terminals | Kind::Device)
-        }) {
-            return Some(lexical);
-        }
+    fn leads(&mut self, named: &Path, follow: bool, pid: u32) -> Option<AbsPath> {
+        let links =
+            Links { plan: self.plan, processes: self.processes, private: self.private, pid };
+        let links = |path: &Path| links.at(path);
         if follow {
-            return self.warden.resolve(named);
+            return self.warden.resolve(named, &links);
         }
         let name = named.file_name()?;
-        Some(self.warden.resolve(named.parent()?)?.join(name))
+        Some(self.warden.resolve(named.parent()?, &links)?.join(name))
     }
 
     fn connect(&mut self, pid: u32, socket: i32, target: Address) -> Judged {
@@ -275,7 +329,7 @@ impl Watcher<'_> {
         match target {
             Address::Path(path) => {
                 let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
-                let Some(path) = self.leads(&named, true) else { return go_on };
+                let Some(path) = self.leads(&named, true, pid) else { return go_on };
                 if self.plan.allows(&path, false) || path.as_path().symlink_metadata().is_err() {
                     return go_on;
                 }
@@ -301,6 +355,65 @@ impl Watcher<'_> {
             _ => go_on,
         }
     }
+}
+
+/// The links that a process inside finds where it sees something else than we do.
+struct Links<'a> {
+    plan: &'a Plan,
+    processes: Option<&'a OwnedFd>,
+    private: &'a [(AbsPath, OwnedFd)],
+    pid: u32,
+}
+
+impl Links<'_> {
+    fn at(&self, path: &Path) -> Option<io::Result<PathBuf>> {
+        if let Ok(below) = path.strip_prefix("/proc") {
+            return self.of_process(below);
+        }
+        let path = AbsPath::lexical(path).ok()?;
+        let piece = self.plan.piece(&path)?;
+        match piece.kind {
+            Kind::Scratch | Kind::Overlay => {}
+            Kind::Text(_) | Kind::Device | Kind::Terminals => return Some(no_link()),
+            _ => return None,
+        }
+        let below = path.as_path().strip_prefix(piece.path.as_path()).ok()?;
+        let view = self.private.iter().find(|(place, _)| *place == piece.path);
+        Some(match view {
+            Some((_, view)) if !below.as_os_str().is_empty() => read_link_at(view, below),
+            _ => no_link(),
+        })
+    }
+
+    /// A descriptor or a directory of a process is a link for the process itself.
+    fn of_process(&self, below: &Path) -> Option<io::Result<PathBuf>> {
+        let first = below.iter().next()?;
+        let whole = below.iter().nth(1).is_none();
+        if whole && (first == "self" || first == "thread-self") {
+            return Some(inside_number(self.pid));
+        }
+        Some(match self.processes {
+            Some(view) => read_link_at(view, below),
+            None => std::fs::read_link(Path::new("/proc").join(below)),
+        })
+    }
+}
+
+fn no_link() -> io::Result<PathBuf> {
+    Err(io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
+    let target = rustix::fs::readlinkat(directory, path, Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// What a process is called in its own namespace.
+fn inside_number(pid: u32) -> io::Result<PathBuf> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let own = numbers.and_then(|numbers| numbers.split_whitespace().last());
+    own.map(PathBuf::from).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 /// The address that a waiting call names.
@@ -394,9 +507,28 @@ fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
 /// Answers an open with a file that nobody else sees.
 pub(crate) fn lend(listener: &OwnedFd, notification: &Notification) {
     let file = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC);
-    let lent = file
-        .map_err(std::io::Error::from)
-        .and_then(|file| sys::lend(listener.as_fd(), notification.id, file.as_fd()));
+    lend_file(listener, notification, file.map_err(io::Error::from));
+}
+
+/// Answers an open that wants to be the first with a file that was just made for it.
+pub(crate) fn lend_made(
+    listener: &OwnedFd,
+    notification: &Notification,
+    path: &AbsPath,
+    flags: u32,
+) {
+    let flags = OFlags::from_bits_retain(flags) & (OFlags::ACCMODE | OFlags::APPEND);
+    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let file = rustix::fs::open(path.as_path(), flags, Mode::empty());
+    lend_file(listener, notification, file.map_err(io::Error::from));
+}
+
+pub(crate) fn lend_file(
+    listener: &OwnedFd,
+    notification: &Notification,
+    file: io::Result<OwnedFd>,
+) {
+    let lent = file.and_then(|file| sys::lend(listener.as_fd(), notification.id, file.as_fd()));
     if lent.is_err() {
         answer(listener, notification, Reply::Errno(libc::EACCES));
     }

@@ -8,14 +8,16 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use model::Plan;
+use model::{AbsPath, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::Operation;
 use crate::calls;
 use crate::cover::Cover;
 use crate::doors::Doors;
+use crate::drafts::Drafts;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
@@ -27,7 +29,7 @@ use crate::probe;
 use crate::processors::Processors;
 use crate::program;
 use crate::skeleton::Skeleton;
-use crate::sys::{self, Cloned};
+use crate::sys::{self, Cloned, Reply};
 use crate::talk::{self, Message};
 use crate::terrain::View;
 use crate::tripwire::Tripwire;
@@ -88,6 +90,8 @@ pub struct Outcome {
     pub reached: Vec<&'static str>,
     /// Whether something may have been changed: a call was made that can, or nobody watched.
     pub changed: bool,
+    /// What was written beside a file that may be written, and is lost.
+    pub lost: Vec<AbsPath>,
 }
 
 /// Why there was no run.
@@ -180,6 +184,9 @@ struct Supervisor<'a> {
     /// Whether nothing was changed so far, as seen on the listener.
     unchanged: bool,
     processes: Option<OwnedFd>,
+    drafts: Drafts,
+    /// The places that are private to the run.
+    private: Vec<(AbsPath, OwnedFd)>,
     /// A view of the tripwire that nothing lies on.
     bare: Option<OwnedFd>,
     /// The command, once it is known.
@@ -274,6 +281,8 @@ impl<'a> Supervisor<'a> {
                 listener: None,
                 unchanged: false,
                 processes: None,
+                drafts: Drafts::default(),
+                private: Vec::new(),
                 bare: None,
                 command: None,
                 foreground: Foreground::default(),
@@ -307,10 +316,11 @@ impl<'a> Supervisor<'a> {
         let reached = self.group.as_ref().map(Group::reached).unwrap_or_default();
         drop(self.group.take());
         let changed = !self.unchanged;
+        let lost = self.drafts.left();
         match next {
-            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed }),
+            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed, lost }),
             Next::Fail(error) => Err(error),
-            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed }),
+            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed, lost }),
         }
     }
 
@@ -505,6 +515,9 @@ impl<'a> Supervisor<'a> {
             rehearsal: self.started.is_none(),
             reads: self.got.attribution == Attribution::Notify,
             own_root: self.got.enforcement == Enforcement::Namespaces,
+            processes: self.processes.as_ref(),
+            private: &self.private,
+            drafts: &mut self.drafts,
         };
         if self.started.is_some() {
             self.activity.happened();
@@ -516,19 +529,57 @@ impl<'a> Supervisor<'a> {
                 self.kill();
                 return Next::End(End::Violation);
             }
-            Judged::Make(path, operation) => {
+            Judged::Make(path, operation, flags) => {
                 let started = match &self.spaces {
                     Some(spaces) => late::start(&path, operation, spaces),
                     None => Err(io::Error::from_raw_os_error(libc::EACCES)),
                 };
                 let ended = started.and_then(|helper| self.serve_while(helper, warden));
                 if let Some(listener) = &self.listener {
-                    notify::answer(listener, &notification, late::reply(ended, operation));
+                    let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
+                    match late::reply(ended, operation) {
+                        // It would fail now, because the file is there.
+                        Reply::Continue if exclusive => {
+                            notify::lend_made(listener, &notification, &path, flags);
+                        }
+                        reply => notify::answer(listener, &notification, reply),
+                    }
                 }
             }
             Judged::Lend => notify::lend(listener, &notification),
+            Judged::Draft(path) => {
+                notify::lend_file(listener, &notification, self.drafts.begin(&path));
+            }
+            Judged::Publish(draft, to) => {
+                let done = self.publish(&draft, &to, warden);
+                if let Some(listener) = &self.listener {
+                    let error = done.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
+                    let reply = error.map_or(Reply::Done, Reply::Errno);
+                    notify::answer(listener, &notification, reply);
+                }
+            }
         }
         Next::GoOn
+    }
+
+    /// Makes a draft the text of the file it is for, which may have to be made.
+    fn publish(
+        &mut self,
+        draft: &AbsPath,
+        to: &AbsPath,
+        warden: &mut dyn Warden,
+    ) -> io::Result<()> {
+        if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
+            let spaces = self.spaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
+            let helper = late::start(to, Operation::Create, spaces)?;
+            match self.serve_while(helper, warden)? {
+                0 => {}
+                errno => return Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+        self.drafts.publish(draft, to)?;
+        self.drafts.forget(draft);
+        Ok(())
     }
 
     /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
@@ -570,10 +621,13 @@ impl<'a> Supervisor<'a> {
         };
         match message {
             Message::Device => self.device = descriptors.pop(),
-            Message::Views => {
+            Message::Views(private) => {
                 self.processes = descriptors.pop();
-                // There only where something may have to be covered.
-                self.bare = descriptors.pop();
+                self.bare = self.launch.covers.then(|| descriptors.pop()).flatten();
+                let pieces = &self.launch.plan.pieces;
+                let path = |number: usize| pieces.get(number).map(|piece| piece.path.clone());
+                let views = private.into_iter().filter_map(path).zip(descriptors);
+                self.private = views.collect();
             }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::from_descriptors(descriptors),

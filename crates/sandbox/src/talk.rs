@@ -14,8 +14,9 @@ use crate::sys;
 pub(crate) enum Message {
     /// With the device of the tripwire, about to be mounted.
     Device,
-    /// With a bare view of the tripwire and the run's view of processes.
-    Views,
+    /// With the places that are private to the run, by the numbers of their pieces, a bare view of
+    /// the tripwire where one is needed, and the run's view of processes.
+    Views(Vec<usize>),
     /// With the run's user and mount namespaces.
     Spaces,
     /// With the sockets of the run's own network.

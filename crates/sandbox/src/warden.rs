@@ -8,10 +8,15 @@ use crate::got::{Got, SelfTest};
 use crate::program::Program;
 use crate::{Attempt, Operation};
 
+/// Where the link at a path leads for somebody inside, or why there is none, where that differs from
+/// what stands there on the host.
+pub type Links<'a> = &'a dyn Fn(&Path) -> Option<std::io::Result<std::path::PathBuf>>;
+
 /// Answers the supervisor's questions while a run goes on.
 pub trait Warden {
-    /// Where a path leads on the host, with links followed. `None` if that cannot be told.
-    fn resolve(&mut self, path: &Path) -> Option<AbsPath>;
+    /// Where a path leads, with links followed: those of the host, and where the run sees something
+    /// else, those it finds. `None` if that cannot be told.
+    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath>;
 
     /// Whether trying this is habit: refused and noted, never a reason to stop.
     fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool;
@@ -19,6 +24,9 @@ pub trait Warden {
     /// Whether this must be refused although it is done to ground that can be written: a name that
     /// must not come into being, or go.
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
+
+    /// Whether a file that cannot be made would be the next version of one that may be written.
+    fn is_draft(&self, path: &AbsPath) -> bool;
 
     /// Whether a file that cannot be made would be a lock and nothing else. Whoever makes it gets
     /// one, and nothing comes of it.

@@ -111,6 +111,12 @@ impl Run<'_> {
         let found = if outcome.changed { self.sweep(&mut keeper, site) } else { Vec::new() };
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
         self.tell_refusals(&keeper);
+        for path in &outcome.lost {
+            let path = plain(&path.to_string());
+            terminal::error_line(&format!(
+                "ringwall: {path} may not be written, and what was put there is gone"
+            ));
+        }
         if exit == NOT_FOUND {
             self.tell_unseen(&keeper);
         }

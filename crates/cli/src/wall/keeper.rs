@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
@@ -12,7 +13,7 @@ use model::{
 use policy::wall::{Interest, Mark, Quiet};
 use policy::{NetworkGround, ViolationAction};
 use proxy::{Connection, Refusal};
-use sandbox::{Attempt, Doors, Got, News, Operation, Program, Ruling, SelfTest, Warden};
+use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
 use super::events::{Class, Counts, Event, Events, Violation, Wall};
@@ -149,6 +150,29 @@ impl<'a> Keeper<'a> {
             text,
             instead: Some(instead),
         })
+    }
+
+    /// Whether a path is where a program would put the next version of a single file that may be
+    /// written, before it moves it there.
+    fn would_be_draft(&self, path: &AbsPath) -> bool {
+        let Some(name) = path.as_path().file_name() else { return false };
+        let name = name.as_bytes();
+        // As `sed -i` and `perl -i` call theirs, whatever the file is called.
+        let anonymous = [(b"sed".as_slice(), 9), (b"XX", 8)]
+            .iter()
+            .any(|(start, length)| name.starts_with(start) && name.len() == *length);
+        let written =
+            self.plan.pieces.iter().filter(|piece| {
+                piece.kind == Kind::Write && !piece.directory && piece.path != *path
+            });
+        let mut files = written.map(|piece| &piece.path).chain(&self.plan.late);
+        let beside = files.any(|file| {
+            let about = file.as_path().file_name().unwrap_or_default().as_bytes();
+            let plain = name.strip_prefix(b".").unwrap_or(name);
+            let plain = plain.strip_prefix(b"#").unwrap_or(plain);
+            file.parent() == path.parent() && (anonymous || plain.starts_with(about))
+        });
+        beside && self.interest.mark(path).is_none()
     }
 
     fn class(&self) -> Class {
@@ -294,20 +318,26 @@ impl<'a> Keeper<'a> {
 }
 
 impl Warden for Keeper<'_> {
-    fn resolve(&mut self, path: &Path) -> Option<AbsPath> {
-        Resolver::default().resolve(path).ok()
+    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath> {
+        Resolver::default().resolve_for(path, links).ok()
     }
 
     fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
         match operation {
             Operation::MakeDirectory => self.quiet.covers_birth(path),
-            operation if operation.writes() => self.quiet.covers_write(path),
+            operation if operation.writes() => {
+                self.quiet.covers_write(path) || self.would_be_draft(path)
+            }
             _ => self.quiet.covers(path) || self.programs.contains(&path.parent()),
         }
     }
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
         self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
+    }
+
+    fn is_draft(&self, path: &AbsPath) -> bool {
+        self.would_be_draft(path)
     }
 
     fn is_mere_lock(&self, path: &AbsPath) -> bool {

@@ -21,14 +21,14 @@ impl Session {
     }
 
     /// Plays a script behind the wall.
-    fn play(&self, script: Script, action: &str) -> (Ran, ModelServer) {
+    fn play(&self, script: Script, options: &[&str]) -> (Ran, ModelServer) {
         let server = ModelServer::start(script);
         let port = server.url().rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
         let config = self.yard.write(
             "claude.toml",
             &format!(
                 "version = 1\n[network]\nallowed_domains = [\"{MODEL}:{port}\"]\nprivate_domains = \
-                 [\"{MODEL}:{port}\"]\n[violation]\naction = \"{action}\"\n"
+                 [\"{MODEL}:{port}\"]\n"
             ),
         );
         let events = self.yard.path("events.jsonl");
@@ -39,6 +39,7 @@ impl Session {
             .arg(config)
             .arg("--events")
             .arg(&events)
+            .args(options)
             .arg("--")
             .arg(&self.client)
             .args(["--output-format", "stream-json", "--verbose"])
@@ -66,7 +67,7 @@ fn it_edits_and_runs_and_ends_by_itself_without_a_violation() {
             json!({"command": "cat made.txt && echo ran > ran.txt && git --version"}),
         ),
     ];
-    let (ran, server) = session.play(Script::new(steps), "stop");
+    let (ran, server) = session.play(Script::new(steps), &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert_eq!(session.yard.read("project/made.txt"), "made\n");
     assert_eq!(session.yard.read("project/ran.txt"), "ran\n");
@@ -80,12 +81,36 @@ fn a_read_and_a_fetch_that_are_not_granted_stop_it() {
     let session = Session::new();
     let secret = session.yard.home().join(".ssh/id_ed25519").display().to_string();
     let read = Step::call("Read", json!({"file_path": secret}));
-    let (ran, server) = session.play(Script::new([read]), "stop");
+    let (ran, server) = session.play(Script::new([read]), &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains(&secret), "{ran:?}");
     assert!(!server.saw("SECRET-KEY"));
     let fetch = Step::call("Bash", json!({"command": "curl -sS http://other.example.org/x"}));
-    let (ran, _server) = session.play(Script::new([fetch]), "stop");
+    let (ran, _server) = session.play(Script::new([fetch]), &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
     assert!(ran.stderr.contains("other.example.org"), "{ran:?}");
+}
+
+/// In the phase for planning, the client writes the plan with its own tools and nothing else.
+#[test]
+fn it_plans_and_writes_no_source() {
+    let session = Session::new();
+    let file = |name: &str| session.yard.project().join(name).display().to_string();
+    let steps = vec![
+        Step::call("Write", json!({"file_path": file("TODO.md"), "content": "- one\n"})),
+        Step::call("Read", json!({"file_path": file("TODO.md")})),
+        Step::call(
+            "Edit",
+            json!({"file_path": file("TODO.md"), "old_string": "one", "new_string": "two"}),
+        ),
+    ];
+    let (ran, _server) = session.play(Script::new(steps), &["--phase", "plan"]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert_eq!(session.yard.read("project/TODO.md"), "- two\n", "{ran:?}");
+    assert!(ran.violations().is_empty(), "{ran:?}");
+    let source = Step::call("Write", json!({"file_path": file("main.c"), "content": "x\n"}));
+    let (ran, _server) = session.play(Script::new([source]), &["--phase", "plan"]);
+    assert_eq!(ran.code, Some(77), "{ran:?}");
+    assert!(ran.stderr.contains(&file("main.c")), "{ran:?}");
+    assert!(!session.yard.project().join("main.c").exists());
 }

@@ -77,6 +77,78 @@ fn a_phase_writes_its_own_file_and_no_source() {
     }
 }
 
+/// Programs write the next version of a file beside it and move it there.
+#[test]
+fn a_phases_file_can_be_saved_as_editors_do() {
+    let ways = [
+        "sed -i s/one/two/ TODO.md",
+        "perl -pi -e s/one/two/ TODO.md",
+        "sed s/one/two/ TODO.md > TODO.md.new && mv TODO.md.new TODO.md",
+        "python3 -c \"import os; d = os.open('.', 0); t = f'/proc/self/fd/{d}/TODO.md'
+f = os.open(t + '.tmp', os.O_WRONLY | os.O_CREAT | os.O_EXCL); os.write(f, b'two\\n')
+os.replace(t + '.tmp', t)\"",
+    ];
+    for who in everybody() {
+        let yard = Yard::new(who);
+        for way in ways {
+            for first in ["one\n", ""] {
+                let todo = yard.project().join("TODO.md");
+                let _ = std::fs::remove_file(&todo);
+                if !first.is_empty() {
+                    yard.write("project/TODO.md", first);
+                } else if way.contains("sed ") || way.contains("perl") {
+                    continue;
+                }
+                let ran = yard.run(&["--phase", "plan"], way);
+                assert_eq!(ran.code, Some(0), "{way}: {ran:?}");
+                assert!(ran.violations().is_empty(), "{way}: {ran:?}");
+                assert_eq!(yard.read("project/TODO.md"), "two\n", "{way}");
+                let names: Vec<_> = std::fs::read_dir(yard.project()).unwrap().flatten().collect();
+                let beside = names
+                    .iter()
+                    .filter(|entry| entry.file_name().to_string_lossy().starts_with("TODO.md."));
+                assert_eq!(beside.count(), 0, "{way}");
+            }
+        }
+        let ran = yard.run(&["--phase", "plan"], "echo x > TODO.md.bak");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.stderr.contains("TODO.md.bak may not be written"), "{ran:?}");
+        let ran = yard.run(&["--phase", "plan"], "echo x > TODO.md.new; mv TODO.md.new main.c");
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(!yard.project().join("main.c").exists());
+    }
+}
+
+/// Whatever way a call names a path, it is told which one it is.
+#[test]
+fn a_path_through_a_process_or_a_private_link_is_told() {
+    let ways = [
+        "/proc/self/cwd/",
+        "/proc/thread-self/cwd/",
+        "/proc/self/root$PWD/",
+        "/proc/$$/cwd/",
+        "/proc/self/task/$$/cwd/",
+        "/proc/self/fd/5/",
+        "/dev/fd/5/",
+        "/tmp/link/",
+        "/tmp/deep/../link/",
+        "/tmp/fd/",
+    ];
+    for who in everybody() {
+        let yard = Yard::new(who);
+        for way in ways {
+            let script = format!(
+                "ln -s $PWD /tmp/link; ln -s /proc/self/fd/5 /tmp/fd; mkdir /tmp/deep
+                exec 5< .; echo x > {way}.mcp.json; echo next"
+            );
+            let ran = yard.run(&[], &script);
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{way}: {ran:?}");
+            let path = yard.project().join(".mcp.json");
+            assert_eq!(ran.violations()[0]["path"], path.to_str().unwrap(), "{way}: {ran:?}");
+        }
+    }
+}
+
 #[test]
 fn what_a_run_learns_is_what_it_needs() {
     for who in everybody() {

@@ -57,7 +57,12 @@ fn an_open_is_what_its_flags_say() {
         (O_TMPFILE | O_RDWR, Create, "f"),
         (O_TMPFILE | O_RDWR | O_EXCL, Create, "f"),
     ] {
-        let wanted = Call { operation, path: path(7, 0x10, marks), second: None };
+        let wanted = Call {
+            operation,
+            path: path(7, 0x10, marks),
+            second: None,
+            flags: flags.cast_unsigned(),
+        };
         let args = [register(7), 0x10, register(flags), 0, 0, 0];
         assert_eq!(call(libc::SYS_openat, args), wanted, "openat {flags:#o}");
         let how = how(u64::from(flags.cast_unsigned()), 0);
@@ -138,7 +143,7 @@ fn calls_with_a_directory() {
         (numbers::REMOVEXATTRAT, [seven, 0x10, empty, 0, 0, 0], ChangeAttributes, one("fe"), None),
         (numbers::FILE_SETATTR, [seven, 0x10, 0, 0, nofollow, 0], ChangeAttributes, one(""), None),
     ] {
-        assert_eq!(call(nr, args), Call { operation, path, second }, "{nr} {args:x?}");
+        assert_eq!(call(nr, args), Call { operation, path, second, flags: 0 }, "{nr} {args:x?}");
     }
     assert_eq!(describe(libc::SYS_utimensat, [seven, 0, 0, 0, 0, 0]), None);
 }
@@ -163,7 +168,7 @@ fn calls_without_a_directory() {
         (libc::SYS_utime, ChangeTimes, old("f"), None),
         (libc::SYS_utimes, ChangeTimes, old("f"), None),
     ] {
-        let wanted = Call { operation, path, second };
+        let wanted = Call { operation, path, second, flags: 0 };
         assert_eq!(call(nr, [0x10, 0x20, 0, 0, 0, 0]), wanted, "{nr}");
     }
     let times = call(libc::SYS_futimesat, [register(7), 0x10, 0, 0, 0, 0]);
