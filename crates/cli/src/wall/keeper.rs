@@ -17,6 +17,7 @@ use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, Self
 
 use super::births::Births;
 use super::events::{Class, Counts, Event, Events, Violation, Wall};
+use super::git_config::adds_nothing_harmful;
 use super::network::{Network, Told};
 use crate::setup::Setup;
 
@@ -390,8 +391,13 @@ impl Warden for Keeper<'_> {
                 self.wanted.push(wanted);
             }
         }
+        // Git notes in its configuration what it tracks, also where nobody asked it to: refused, and
+        // no reason to stop by itself.
+        let note = attempt.operation == Operation::Rename
+            && attempt.path.ends_with(".git/config")
+            && adds_nothing_harmful(&attempt.path, &attempt.path.with_extension("lock"));
         let violation = Violation {
-            class: self.class(),
+            class: if note { Class::Deny } else { self.class() },
             operation: attempt.operation,
             path: attempt.path.display().to_string(),
             program: program.clone(),

@@ -3,6 +3,7 @@
 
 mod births;
 pub(crate) mod events;
+mod git_config;
 pub(crate) mod keeper;
 mod network;
 mod report;

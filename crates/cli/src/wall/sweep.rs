@@ -15,6 +15,7 @@ use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
 use rustix::fs::{OFlags, ResolveFlags};
 
 use super::births::{Births, repository};
+use super::git_config::is_harmless;
 use super::survey;
 use crate::setup::Setup;
 
@@ -112,7 +113,7 @@ fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
         Some((_, below)) if below == Path::new("hooks") && !path.is_symlink() => {
             foreign_hooks(path, |_| true)
         }
-        Some((_, below)) if below == Path::new("config") && is_harmless_config(path) => Vec::new(),
+        Some((_, below)) if below == Path::new("config") && is_harmless(path) => Vec::new(),
         Some((_, below)) if below == Path::new("objects/info/alternates") => Vec::new(),
         _ => vec![aside(path, "a protected name appeared")],
     }
@@ -127,56 +128,6 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
         .collect()
 }
 
-/// Whether a repository's configuration names no program: only what `init`, `clone` and commits
-/// write by themselves.
-fn is_harmless_config(path: &Path) -> bool {
-    const HARMLESS: &[(&str, &[&str])] = &[
-        (
-            "core",
-            &[
-                "repositoryformatversion",
-                "filemode",
-                "bare",
-                "logallrefupdates",
-                "ignorecase",
-                "precomposeunicode",
-                "symlinks",
-            ],
-        ),
-        ("remote", &["url", "fetch", "pushurl", "tagopt"]),
-        ("branch", &["remote", "merge", "rebase"]),
-        ("user", &["name", "email"]),
-        ("init", &["defaultbranch"]),
-        ("extensions", &["objectformat", "refstorage"]),
-        ("submodule", &["url", "active"]),
-        ("pull", &["rebase", "ff"]),
-    ];
-    let FileText::Text(text) = facts::read_small(path) else { return false };
-    let mut known: &[&str] = &[];
-    for line in text.lines().map(str::trim) {
-        if line.is_empty() || line.starts_with('#') || line.starts_with(';') {
-            continue;
-        }
-        if let Some(heading) = line.strip_prefix('[') {
-            // A key behind the heading on the same line is nothing that git writes.
-            let Some(heading) = heading.strip_suffix(']') else { return false };
-            let name = heading.split([' ', '"', '.']).next().unwrap_or_default();
-            let name = name.to_ascii_lowercase();
-            let Some((_, keys)) = HARMLESS.iter().find(|(section, _)| *section == name) else {
-                return false;
-            };
-            known = keys;
-            continue;
-        }
-        let key = line.split('=').next().unwrap_or_default().trim().to_ascii_lowercase();
-        // Git runs what such a URL says, also where it is quoted.
-        if !known.contains(&key.as_str()) || line.contains("ext::") || line.ends_with('\\') {
-            return false;
-        }
-    }
-    true
-}
-
 /// A directory that git would take for a repository although it is not called `.git`. Nothing can
 /// keep it from being made without keeping ordinary directories from being made, so what names
 /// programs in it is moved aside if it is new.
@@ -188,7 +139,7 @@ fn disarm(dir: &Path, since: SystemTime) -> Vec<Tampering> {
     }
     let (config, hooks) = (dir.join("config"), dir.join("hooks"));
     let mut found = Vec::new();
-    if is_new(&config, since) && !is_harmless_config(&config) {
+    if is_new(&config, since) && !is_harmless(&config) {
         found.push(aside(&config, "a repository's configuration that may name programs appeared"));
     }
     for name in ["commondir", "config.worktree"] {

@@ -140,8 +140,7 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
         let before = files(&yard.path("project"), &[]);
         for script in [
             "git config core.pager 'echo PLANTED'",
-            "git remote add origin https://example.org/x",
-            "git branch --set-upstream-to=other main",
+            "git remote add origin 'ext::echo PLANTED'",
             "printf '[core]\\n\\tpager = echo PLANTED\\n' >> .git/config",
             "echo 'echo PLANTED' > .git/hooks/pre-commit",
             "rm -f .git/hooks/pre-commit.sample",
@@ -160,6 +159,17 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
             let ran = yard.run(&[], script);
             assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
             assert!(ran.stderr.contains("protected"), "{script}: {ran:?}");
+            assert_eq!(files(&yard.path("project"), &[]), before, "{script}");
+        }
+        // What git notes by itself is refused as well, and the run goes on.
+        for script in [
+            "git remote add origin https://example.org/x; echo next",
+            "git branch --set-upstream-to=other main; echo next",
+        ] {
+            let ran = yard.run(&[], script);
+            assert_eq!(ran.code, Some(0), "{script}: {ran:?}");
+            assert!(ran.stdout.ends_with("next\n"), "{script}: {ran:?}");
+            assert!(ran.stderr.contains("ringwall: denied"), "{script}: {ran:?}");
             assert_eq!(files(&yard.path("project"), &[]), before, "{script}");
         }
     }
