@@ -2,17 +2,21 @@
 //!
 //! A process can change its memory while we read it. So going on is never a decision of ours: it
 //! only hands the call to the kernel, whose mounts and rules decide. What we answer ourselves is
-//! always a refusal, save for a file that was granted before it existed.
+//! always a refusal, save for a file that was granted before it existed and
+//! the next version of one that may be written.
 
-use std::ffi::OsString;
+mod links;
+mod read;
+
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::ffi::OsStringExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use model::{AbsPath, Kind, Net, Piece, Plan};
 use rustix::fs::{Mode, OFlags};
 
+use self::links::Links;
+use self::read::{absolute, is_stream, named, read_address};
 use crate::calls::{self, Address, Call, Described, PathArgument};
 use crate::drafts::Drafts;
 use crate::lock::Lock;
@@ -52,9 +56,6 @@ pub(crate) struct Watcher<'a> {
     pub(crate) private: &'a [(AbsPath, OwnedFd)],
     pub(crate) drafts: &'a mut Drafts,
 }
-
-/// The longest path that the kernel takes.
-const PATH_MAX: usize = 4096;
 
 impl Watcher<'_> {
     pub(crate) fn judge(
@@ -355,153 +356,6 @@ impl Watcher<'_> {
             _ => go_on,
         }
     }
-}
-
-/// The links that a process inside finds where it sees something else than we do.
-struct Links<'a> {
-    plan: &'a Plan,
-    processes: Option<&'a OwnedFd>,
-    private: &'a [(AbsPath, OwnedFd)],
-    pid: u32,
-}
-
-impl Links<'_> {
-    fn at(&self, path: &Path) -> Option<io::Result<PathBuf>> {
-        if let Ok(below) = path.strip_prefix("/proc") {
-            return self.of_process(below);
-        }
-        let path = AbsPath::lexical(path).ok()?;
-        let piece = self.plan.piece(&path)?;
-        match piece.kind {
-            Kind::Scratch | Kind::Overlay => {}
-            Kind::Text(_) | Kind::Device | Kind::Terminals => return Some(no_link()),
-            _ => return None,
-        }
-        let below = path.as_path().strip_prefix(piece.path.as_path()).ok()?;
-        let view = self.private.iter().find(|(place, _)| *place == piece.path);
-        Some(match view {
-            Some((_, view)) if !below.as_os_str().is_empty() => read_link_at(view, below),
-            _ => no_link(),
-        })
-    }
-
-    /// A descriptor or a directory of a process is a link for the process itself.
-    fn of_process(&self, below: &Path) -> Option<io::Result<PathBuf>> {
-        let first = below.iter().next()?;
-        let whole = below.iter().nth(1).is_none();
-        if whole && (first == "self" || first == "thread-self") {
-            return Some(inside_number(self.pid));
-        }
-        Some(match self.processes {
-            Some(view) => read_link_at(view, below),
-            None => std::fs::read_link(Path::new("/proc").join(below)),
-        })
-    }
-}
-
-fn no_link() -> io::Result<PathBuf> {
-    Err(io::Error::from_raw_os_error(libc::EINVAL))
-}
-
-fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
-    let target = rustix::fs::readlinkat(directory, path, Vec::new())?;
-    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
-}
-
-/// What a process is called in its own namespace.
-fn inside_number(pid: u32) -> io::Result<PathBuf> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    let own = numbers.and_then(|numbers| numbers.split_whitespace().last());
-    own.map(PathBuf::from).ok_or_else(|| io::ErrorKind::NotFound.into())
-}
-
-/// The address that a waiting call names.
-fn read_address(
-    listener: BorrowedFd<'_>,
-    notification: &Notification,
-    address: u64,
-    length: u32,
-) -> Option<Address> {
-    let mut bytes = [0; 128];
-    let length = bytes.len().min(length as usize);
-    let part = bytes.get_mut(..length)?;
-    sys::read_memory(notification.pid, address, part).ok()?;
-    sys::notification_is_valid(listener, notification.id).then(|| calls::address(part))
-}
-
-/// Whether a process's socket is for a stream. A datagram socket that is "connected" sends nothing
-/// yet; programs do that to learn their own address.
-fn is_stream(pid: u32, socket: i32) -> bool {
-    let stolen = || -> Option<OwnedFd> {
-        let pid = rustix::process::Pid::from_raw(pid.cast_signed())?;
-        let process =
-            rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()?;
-        let flags = rustix::process::PidfdGetfdFlags::empty();
-        rustix::process::pidfd_getfd(process, socket, flags).ok()
-    };
-    let kind = stolen().map(|socket| rustix::net::sockopt::socket_type(&socket));
-    !matches!(kind, Some(Ok(kind)) if kind != rustix::net::SocketType::STREAM)
-}
-
-/// The path that an argument names, made absolute, links not yet followed.
-fn named(pid: u32, argument: PathArgument) -> Option<PathBuf> {
-    let path = match argument.pointer {
-        0 if argument.empty_means_directory => PathBuf::new(),
-        pointer => read_path(pid, pointer)?,
-    };
-    if path.as_os_str().is_empty() {
-        return argument
-            .empty_means_directory
-            .then(|| directory(pid, argument.directory))
-            .flatten();
-    }
-    if argument.rooted {
-        let root = directory(pid, argument.directory)?;
-        let below = path.strip_prefix("/").unwrap_or(&path).to_path_buf();
-        return Some(root.join(below));
-    }
-    absolute(pid, argument.directory, &path)
-}
-
-fn absolute(pid: u32, from: i32, path: &Path) -> Option<PathBuf> {
-    if path.is_absolute() {
-        return Some(path.to_path_buf());
-    }
-    Some(directory(pid, from)?.join(path))
-}
-
-/// The path of a process's descriptor, or of its working directory.
-fn directory(pid: u32, descriptor: i32) -> Option<PathBuf> {
-    let link = match descriptor {
-        libc::AT_FDCWD => format!("/proc/{pid}/cwd"),
-        descriptor => format!("/proc/{pid}/fd/{descriptor}"),
-    };
-    let path = std::fs::read_link(link).ok()?;
-    path.is_absolute().then_some(path)
-}
-
-/// A string in the memory of a process.
-fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
-    const PAGE: u64 = 4096;
-    let mut path = Vec::new();
-    let mut at = pointer;
-    while path.len() < PATH_MAX {
-        // A page at a time: the next one may not be there.
-        let length = usize::try_from(PAGE - at % PAGE).ok()?;
-        let mut part = vec![0; length];
-        let read = sys::read_memory(pid, at, &mut part).ok()?;
-        let part = part.get(..read)?;
-        match part.iter().position(|byte| *byte == 0) {
-            Some(end) => {
-                path.extend_from_slice(part.get(..end)?);
-                return Some(PathBuf::from(OsString::from_vec(path)));
-            }
-            None => path.extend_from_slice(part),
-        }
-        at += PAGE - at % PAGE;
-    }
-    None
 }
 
 /// Answers an open with a file that nobody else sees.

@@ -1,0 +1,114 @@
+//! Trees that are not mounted anywhere yet, and the places to mount them on.
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use model::AbsPath;
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
+
+pub(super) fn relative(path: &AbsPath) -> &Path {
+    match path.as_path().strip_prefix("/") {
+        Ok(rest) if !rest.as_os_str().is_empty() => rest,
+        _ => Path::new("."),
+    }
+}
+
+/// What stands at a path of the new tree, without following any link.
+pub(super) fn find(root: BorrowedFd<'_>, path: &AbsPath) -> io::Result<OwnedFd> {
+    Ok(rustix::fs::openat2(
+        root,
+        relative(path),
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH,
+    )?)
+}
+
+pub(super) fn clone_tree(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    Ok(rustix::mount::open_tree(at, path, flags)?)
+}
+
+/// A copy of the mount at an open path.
+pub(crate) fn clone_tree_of(place: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    let flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_EMPTY_PATH;
+    Ok(rustix::mount::open_tree(place, "", flags)?)
+}
+
+pub(super) fn attach(tree: BorrowedFd<'_>, at: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", at, path, flags)?)
+}
+
+pub(crate) fn attach_to(tree: BorrowedFd<'_>, place: BorrowedFd<'_>) -> io::Result<()> {
+    let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    Ok(rustix::mount::move_mount(tree, "", place, "", flags)?)
+}
+
+pub(super) fn mounted(context: &OwnedFd, attributes: MountAttrFlags) -> io::Result<OwnedFd> {
+    Ok(rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
+}
+
+pub(super) fn new_tmpfs(mode: &str) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_string(&context, "mode", mode)?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
+}
+
+/// Something empty without permissions, to lay over what must not be read.
+pub(crate) fn closed_stub(directory: bool) -> io::Result<OwnedFd> {
+    let store = new_tmpfs("0000")?;
+    if directory {
+        return Ok(store);
+    }
+    let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+    rustix::fs::openat(&store, "x", flags, Mode::empty())?;
+    clone_tree(store.as_fd(), Path::new("x"))
+}
+
+pub(super) fn tripwire(device: &OwnedFd, (uid, gid): (u32, u32)) -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    let settings = [
+        ("source", "ringwall".to_owned()),
+        ("fd", device.as_raw_fd().to_string()),
+        ("rootmode", "40000".to_owned()),
+        ("user_id", uid.to_string()),
+        ("group_id", gid.to_string()),
+    ];
+    for (key, value) in settings {
+        rustix::mount::fsconfig_set_string(&context, key, value)?;
+    }
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
+}
+
+/// A view of the processes of this process namespace, which nothing can be written to.
+pub(super) fn processes() -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("proc", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(
+        &context,
+        MountAttrFlags::MOUNT_ATTR_RDONLY
+            | MountAttrFlags::MOUNT_ATTR_NOSUID
+            | MountAttrFlags::MOUNT_ATTR_NODEV
+            | MountAttrFlags::MOUNT_ATTR_NOEXEC,
+    )
+}
+
+pub(super) fn terminals() -> io::Result<OwnedFd> {
+    let context = rustix::mount::fsopen("devpts", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_set_flag(&context, "newinstance")?;
+    rustix::mount::fsconfig_set_string(&context, "ptmxmode", "0666")?;
+    rustix::mount::fsconfig_set_string(&context, "mode", "0620")?;
+    rustix::mount::fsconfig_create(&context)?;
+    mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}

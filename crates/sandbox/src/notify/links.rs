@@ -1,0 +1,68 @@
+//! The links that lie where a process inside sees something else than the supervisor.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+
+use model::{AbsPath, Kind, Plan};
+
+/// The links that a process inside finds where it sees something else than we do.
+pub(super) struct Links<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) processes: Option<&'a OwnedFd>,
+    pub(super) private: &'a [(AbsPath, OwnedFd)],
+    pub(super) pid: u32,
+}
+
+impl Links<'_> {
+    pub(super) fn at(&self, path: &Path) -> Option<io::Result<PathBuf>> {
+        if let Ok(below) = path.strip_prefix("/proc") {
+            return self.of_process(below);
+        }
+        let path = AbsPath::lexical(path).ok()?;
+        let piece = self.plan.piece(&path)?;
+        match piece.kind {
+            Kind::Scratch | Kind::Overlay => {}
+            Kind::Text(_) | Kind::Device | Kind::Terminals => return Some(no_link()),
+            _ => return None,
+        }
+        let below = path.as_path().strip_prefix(piece.path.as_path()).ok()?;
+        let view = self.private.iter().find(|(place, _)| *place == piece.path);
+        Some(match view {
+            Some((_, view)) if !below.as_os_str().is_empty() => read_link_at(view, below),
+            _ => no_link(),
+        })
+    }
+
+    /// A descriptor or a directory of a process is a link for the process itself.
+    fn of_process(&self, below: &Path) -> Option<io::Result<PathBuf>> {
+        let first = below.iter().next()?;
+        let whole = below.iter().nth(1).is_none();
+        if whole && (first == "self" || first == "thread-self") {
+            return Some(inside_number(self.pid));
+        }
+        Some(match self.processes {
+            Some(view) => read_link_at(view, below),
+            None => std::fs::read_link(Path::new("/proc").join(below)),
+        })
+    }
+}
+
+fn no_link() -> io::Result<PathBuf> {
+    Err(io::Error::from_raw_os_error(libc::EINVAL))
+}
+
+fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
+    let target = rustix::fs::readlinkat(directory, path, Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
+}
+
+/// What a process is called in its own namespace.
+fn inside_number(pid: u32) -> io::Result<PathBuf> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
+    let own = numbers.and_then(|numbers| numbers.split_whitespace().last());
+    own.map(PathBuf::from).ok_or_else(|| io::ErrorKind::NotFound.into())
+}
