@@ -4,6 +4,7 @@
 //! [`Record`]. Does not decide anything, and does no I/O.
 
 mod action;
+mod caller;
 mod decision;
 mod domain;
 mod edit;
@@ -21,6 +22,7 @@ mod settings;
 mod tool;
 
 pub use action::{Access, Action, Fetch, PathRef};
+pub use caller::{Caller, Transport};
 pub use decision::{Decision, Opaque, Reason, Redirect, Verdict};
 pub use domain::{DomainError, DomainRule};
 pub use edit::Edit;

@@ -1,10 +1,10 @@
 //! A client's connection, from its first byte to what it asks for.
 
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use bytes::Buf;
-use model::Host;
+use model::{Caller, Host};
 use tokio::time::timeout;
 
 use crate::core::{Core, Failure};
@@ -16,7 +16,7 @@ use crate::tunnel::carry;
 use crate::wire::Wire;
 
 /// A client of the proxy port: its first byte says which protocol it speaks.
-pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: Caller) {
     let first = core.gate.waiting(timeout(HEAD_TIME, client.fill())).await;
     if !matches!(first, Ok(Ok(Ok(1..)))) {
         return;
@@ -24,14 +24,13 @@ pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: SocketA
     match client.buffer.first() {
         Some(5) => socks(core, client, address).await,
         Some(byte) if byte.is_ascii_alphabetic() => serve(core, client, Side::Proxy(address)).await,
-        _ => core.observer.malformed(address, "neither HTTP nor SOCKS 5"),
+        _ => core.observer.malformed(&address, "neither HTTP nor SOCKS 5"),
     }
 }
 
 /// A client that connected to a made-up address, or to a local port that leads to the host.
-pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: SocketAddr) {
-    let Ok(local) = client.stream.local_addr() else { return };
-    let (ip, port) = (local.ip().to_canonical(), local.port());
+pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: Caller) {
+    let (ip, port) = (address.door.ip().to_canonical(), address.door.port());
     // Inside the wall, loopback on a port that the supervisor listens on stands for the host's own.
     let host = Host::from(if ip.is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
     let opened = match core.asked(host, port, Route::Transparent, address).await {
@@ -44,7 +43,7 @@ pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: SocketA
     }
 }
 
-async fn socks(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+async fn socks(core: &Arc<Core>, mut client: Wire, address: Caller) {
     let greeting = timeout(HEAD_TIME, handshake(&mut client));
     let Ok(Ok(Some(request))) = core.gate.waiting(greeting).await else { return };
     let opened = match request {
@@ -62,7 +61,7 @@ async fn socks(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
             Err(core.report(refusal).await)
         }
         Err(error) => {
-            core.observer.malformed(address, &error.to_string());
+            core.observer.malformed(&address, &error.to_string());
             let reply = match error {
                 SocksError::AddressKind => Reply::AddressKind,
                 _ => Reply::Failure,

@@ -1,16 +1,16 @@
 //! [`Core`]: what all connections of one proxy share, and how they ask for permission.
 
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{Host, Origin, Reason, Verdict};
-use tokio::sync::{Semaphore, watch};
+use model::{Caller, Host, Origin, Reason, Verdict};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::dns::book::{Book, is_made_up};
 use crate::gate::Gate;
-use crate::observer::{Answer, Observer, Refusal, Route};
+use crate::observer::{Answer, Heard, Observer, Refusal, Route};
 use crate::rules::Rules;
 use crate::upstream::Upstream;
 
@@ -27,6 +27,8 @@ pub(crate) struct Core {
     pub(crate) stop: watch::Sender<bool>,
     /// Whether a task has panicked.
     pub(crate) failed: AtomicBool,
+    /// How many connections there have been.
+    connections: AtomicU64,
 }
 
 /// What a client asked for.
@@ -35,7 +37,7 @@ pub(crate) struct Asked {
     pub(crate) host: Host,
     pub(crate) port: u16,
     pub(crate) route: Route,
-    pub(crate) client: SocketAddr,
+    pub(crate) client: Caller,
 }
 
 /// Why a client gets no connection.
@@ -71,6 +73,7 @@ impl Core {
             lookups: Semaphore::new(32),
             stop: watch::Sender::new(false),
             failed: AtomicBool::new(false),
+            connections: AtomicU64::new(0),
         }
     }
 
@@ -93,7 +96,7 @@ impl Core {
         host: Host,
         port: u16,
         route: Route,
-        client: SocketAddr,
+        client: Caller,
     ) -> Result<Asked, Failure> {
         let Some(address) = host.address().filter(|address| is_made_up(*address)) else {
             return Ok(Asked { host, port, route, client });
@@ -125,17 +128,9 @@ impl Core {
 
     /// Reports a name that is not allowed. The client waits for its answer meanwhile, so that the
     /// observer can find it; but not for long, and the others with it.
-    pub(crate) async fn report_look_up(&self, name: String, client: SocketAddr) {
+    pub(crate) async fn report_look_up(&self, name: String, client: Caller) {
         let observer = Arc::clone(&self.observer);
-        let told = tokio::task::spawn_blocking(move || observer.looked_up(&name, client));
-        let _ = tokio::time::timeout(SEARCH_TIME, told).await;
-    }
-
-    /// Reports a connection. The client waits for its first byte meanwhile: one that is served at
-    /// once is gone before anybody can see who it was.
-    pub(crate) async fn report_opened(&self, client: SocketAddr) {
-        let observer = Arc::clone(&self.observer);
-        let told = tokio::task::spawn_blocking(move || observer.opened(client));
+        let told = tokio::task::spawn_blocking(move || observer.looked_up(&name, &client));
         let _ = tokio::time::timeout(SEARCH_TIME, told).await;
     }
 
@@ -152,6 +147,40 @@ impl Core {
                 self.stop.send_replace(true);
                 Failure::Stopping
             }
+        }
+    }
+}
+
+/// A connection that is about to be made. The observer finds out who wants it while it is.
+pub(crate) struct Opening {
+    core: Arc<Core>,
+    number: u64,
+    heard: Option<oneshot::Receiver<()>>,
+    made: bool,
+}
+
+impl Opening {
+    pub(crate) fn report(core: &Arc<Core>, client: &Caller) -> Self {
+        let number = core.connections.fetch_add(1, Ordering::Relaxed);
+        let (hearing, heard) = Heard::new();
+        core.observer.opening(number, client, hearing);
+        Self { core: Arc::clone(core), number, heard: Some(heard), made: false }
+    }
+
+    /// The connection is made, and gets its number once the observer has heard of it.
+    pub(crate) async fn made(mut self) -> u64 {
+        if let Some(heard) = self.heard.take() {
+            let _ = tokio::time::timeout(SEARCH_TIME, heard).await;
+        }
+        self.made = true;
+        self.number
+    }
+}
+
+impl Drop for Opening {
+    fn drop(&mut self) {
+        if !self.made {
+            self.core.observer.failed(self.number);
         }
     }
 }

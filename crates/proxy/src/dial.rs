@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::core::{Asked, Core, Failure};
+use crate::core::{Asked, Core, Failure, Opening};
 use crate::http::head::head_end;
 use crate::observer::Connection;
 use crate::rules::Rules;
@@ -23,6 +23,7 @@ pub(crate) struct Server {
     pub(crate) asked: Asked,
     pub(crate) sent: AtomicU64,
     pub(crate) received: AtomicU64,
+    number: u64,
     address: SocketAddr,
     since: Instant,
     core: Arc<Core>,
@@ -45,6 +46,7 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
     let rules = core.rules();
     let (host, port) = (&asked.host, asked.port);
     core.require(asked, policy::connect(&rules.ground, host, port)).await?;
+    let opening = Opening::report(core, &asked.client);
     let (wire, address) = match core.upstream.for_host(host, port) {
         Some(proxy) => {
             if let Some(address) = host.address() {
@@ -60,22 +62,22 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
             (Wire::new(stream), address)
         }
     };
-    let server = Server {
+    Ok(Server {
         wire,
         asked: asked.clone(),
         sent: AtomicU64::new(0),
         received: AtomicU64::new(0),
+        number: opening.made().await,
         address,
         since: Instant::now(),
         core: Arc::clone(core),
-    };
-    core.report_opened(asked.client).await;
-    Ok(server)
+    })
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.core.observer.closed(&Connection {
+            number: self.number,
             host: self.asked.host.to_string(),
             port: self.asked.port,
             route: self.asked.route,

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use model::Host;
+use model::{Caller, Host, Transport};
 use tokio::net as tokio_net;
 use tokio::runtime::{Builder, Runtime};
 
@@ -232,7 +232,7 @@ fn work(runtime: Runtime, sockets: Sockets, core: Arc<Core>, alive: PipeWriter) 
 fn spawn_accept<F>(
     core: &Arc<Core>,
     listener: tokio_net::TcpListener,
-    serve: impl Fn(Arc<Core>, Wire, SocketAddr) -> F + Send + 'static,
+    serve: impl Fn(Arc<Core>, Wire, Caller) -> F + Send + 'static,
 ) where
     F: Future<Output = ()> + Send + 'static,
 {
@@ -240,14 +240,17 @@ fn spawn_accept<F>(
     tokio::spawn(async move {
         let _alarm = Alarm(Arc::clone(&core));
         loop {
-            let Ok((stream, address)) = listener.accept().await else {
+            let Ok((stream, end)) = listener.accept().await else {
                 // Out of descriptors, most likely: let some connections end.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
             let Some(place) = core.gate.enter().await else { return };
+            // One that has gone already needs nothing.
+            let Ok(door) = stream.local_addr() else { continue };
+            let caller = Caller { transport: Transport::Tcp, end, door };
             let alarm = Alarm(Arc::clone(&core));
-            let served = serve(Arc::clone(&core), Wire::new(stream), address);
+            let served = serve(Arc::clone(&core), Wire::new(stream), caller);
             tokio::spawn(async move {
                 served.await;
                 drop((place, alarm));

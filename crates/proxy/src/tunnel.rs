@@ -39,7 +39,7 @@ pub(crate) async fn carry(core: &Arc<Core>, mut client: Wire, mut server: Server
         Outcome::Http if server.received.load(Ordering::Relaxed) == 0 => {
             Box::pin(serve(core, client, Side::Server(Box::new(server)))).await;
         }
-        Outcome::Http => core.observer.malformed(server.asked.client, "HTTP out of place"),
+        Outcome::Http => core.observer.malformed(&server.asked.client, "HTTP out of place"),
         Outcome::Refused if server.asked.route == Route::Transparent => client.reset(),
         Outcome::Ended | Outcome::Done | Outcome::Refused => {}
     }

@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::DumpableBehavior;
 
+use crate::diag::Diag;
 use crate::doors::Doors;
 use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
@@ -121,6 +122,9 @@ impl Inside<'_> {
             sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
             let doors = Doors::make(self.plan).map_err(|error| Failed::new(Step::Doors, error))?;
             self.tell(&Message::Doors, &doors.descriptors())?;
+            if let Ok(diag) = Diag::here() {
+                self.tell(&Message::Diag, &[diag.descriptor()])?;
+            }
         }
         Ok(missing)
     }

@@ -1,6 +1,5 @@
 //! [`Program`]: who it was.
 
-use std::net::{IpAddr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
@@ -46,62 +45,7 @@ fn number_inside(view: BorrowedFd<'_>, pid: u32) -> Option<u32> {
     numbers.split_whitespace().last()?.parse().ok()
 }
 
-/// The program that holds an end of a connection inside a run.
-pub(crate) fn owner(view: BorrowedFd<'_>, end: SocketAddr) -> Option<Program> {
-    let inode = ["tcp", "udp", "tcp6", "udp6"].iter().find_map(|table| {
-        let table = read_text(view, &format!("1/net/{table}"))?;
-        table.lines().skip(1).find_map(|line| holder(line, end))
-    })?;
-    let link = format!("socket:[{inode}]");
-    processes(view)
-        .into_iter()
-        .find(|pid| holds(view, pid, &link))
-        .map(|pid| Program::look_up(view, pid.parse().unwrap_or_default()))
-}
-
-/// The number of the socket in a line of the kernel's table, if its own end is this one.
-fn holder(line: &str, end: SocketAddr) -> Option<u64> {
-    let mut fields = line.split_whitespace().skip(1);
-    let (address, port) = fields.next()?.split_once(':')?;
-    if u16::from_str_radix(port, 16) != Ok(end.port()) {
-        return None;
-    }
-    let text = |bytes: &[u8]| {
-        let words =
-            bytes.chunks(4).map(|word| u32::from_ne_bytes(word.try_into().unwrap_or_default()));
-        words.map(|word| format!("{word:08X}")).collect::<String>()
-    };
-    let same = match end.ip() {
-        IpAddr::V4(ip) => {
-            address == text(&ip.octets()) || address == text(&ip.to_ipv6_mapped().octets())
-        }
-        IpAddr::V6(ip) => address == text(&ip.octets()),
-    };
-    // Clients of the name service need not be bound to an address.
-    let unbound = address.bytes().all(|byte| byte == b'0');
-    (same || unbound).then(|| fields.nth(7)?.parse().ok()).flatten()
-}
-
-fn processes(view: BorrowedFd<'_>) -> Vec<String> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let Ok(dir) = rustix::fs::openat(view, ".", flags, Mode::empty()) else { return Vec::new() };
-    let Ok(entries) = rustix::fs::Dir::new(dir) else { return Vec::new() };
-    let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
-    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).collect()
-}
-
-fn holds(view: BorrowedFd<'_>, pid: &str, link: &str) -> bool {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let path = format!("{pid}/fd");
-    let Ok(dir) = rustix::fs::openat(view, path, flags, Mode::empty()) else { return false };
-    let Ok(entries) = rustix::fs::Dir::read_from(&dir) else { return false };
-    entries.flatten().any(|entry| {
-        let target = rustix::fs::readlinkat(&dir, entry.file_name(), Vec::new());
-        target.is_ok_and(|target| target.to_bytes() == link.as_bytes())
-    })
-}
-
-fn read_text(view: BorrowedFd<'_>, path: &str) -> Option<String> {
+pub(crate) fn read_text(view: BorrowedFd<'_>, path: &str) -> Option<String> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let file = rustix::fs::openat(view, path, flags, Mode::empty()).ok()?;
     std::io::read_to_string(std::fs::File::from(file)).ok()

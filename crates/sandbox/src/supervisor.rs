@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use model::{AbsPath, Plan};
+use model::{AbsPath, Caller, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -25,6 +25,7 @@ use crate::group::Group;
 use crate::inside::{Canary, Inside, Layer};
 use crate::late::{self, Spaces};
 use crate::notify::{self, Judged, Watcher};
+use crate::owners::Owners;
 use crate::probe;
 use crate::processors::Processors;
 use crate::program;
@@ -202,6 +203,7 @@ struct Supervisor<'a> {
     processors: Processors,
     /// The ways out, until somebody knocks.
     doors: Option<Doors>,
+    owners: Owners,
 }
 
 /// What an event means for the run.
@@ -293,6 +295,7 @@ impl<'a> Supervisor<'a> {
                 spaces: None,
                 cover: None,
                 doors: None,
+                owners: Owners::default(),
                 processors,
             }),
         }
@@ -422,8 +425,8 @@ impl<'a> Supervisor<'a> {
     fn hear_news(&mut self, warden: &mut dyn Warden) -> Next {
         self.activity.happened();
         let processes = self.processes.as_ref();
-        let who = |end| {
-            let owner = processes.and_then(|view| program::owner(view.as_fd(), end));
+        let who = |caller: &Caller| {
+            let owner = processes.and_then(|view| self.owners.find(view.as_fd(), caller));
             owner.unwrap_or_default()
         };
         match warden.hear_news(&who) {
@@ -631,6 +634,7 @@ impl<'a> Supervisor<'a> {
             }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::from_descriptors(descriptors),
+            Message::Diag => self.owners = Owners::new(descriptors.pop()),
             Message::Listener => {
                 self.listener = descriptors.pop();
                 self.unchanged = self.listener.is_some();

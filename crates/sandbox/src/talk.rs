@@ -21,6 +21,8 @@ pub(crate) enum Message {
     Spaces,
     /// With the sockets of the run's own network.
     Doors,
+    /// With a socket that knows whose the connections in that network are.
+    Diag,
     /// With the descriptor on which watched calls arrive.
     Listener,
     /// Watching is not to be had: somebody else holds the one listener there can be.

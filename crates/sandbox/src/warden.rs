@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::AbsPath;
+use model::{AbsPath, Caller};
 
 use crate::got::{Got, SelfTest};
 use crate::program::Program;
@@ -51,8 +51,8 @@ pub trait Warden {
     /// What to wait on for news of the network.
     fn news(&self) -> Vec<std::os::fd::BorrowedFd<'_>>;
 
-    /// Takes the news. `who` finds the program behind an end of a connection.
-    fn hear_news(&mut self, who: &dyn Fn(std::net::SocketAddr) -> Program) -> News;
+    /// Takes the news. `who` finds the program behind a caller.
+    fn hear_news(&mut self, who: &dyn Fn(&Caller) -> Program) -> News;
 
     /// A connection outside the run's own network was tried.
     fn connected(&mut self, target: std::net::SocketAddr, program: &Program) -> Ruling;

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
 use model::{
-    AbsPath, Access, Action, Decision, Host, Kind, Origin, PathRef, Plan, Reason, Verdict,
+    AbsPath, Access, Action, Caller, Decision, Host, Kind, Origin, PathRef, Plan, Reason, Verdict,
 };
 use policy::wall::{Interest, Mark, Quiet};
 use policy::{NetworkGround, ViolationAction};
@@ -54,7 +54,7 @@ pub(crate) struct Keeper<'a> {
     ground: NetworkGround,
     network: Option<Network>,
     /// The programs behind connections that stand.
-    clients: HashMap<SocketAddr, Program>,
+    clients: HashMap<u64, Program>,
     /// News that came with an attempt that ends the run. Its client waits for an answer, and would
     /// go on if it saw that there is nobody left to give one.
     unanswered: Vec<Told>,
@@ -240,25 +240,28 @@ impl<'a> Keeper<'a> {
     }
 
     /// Takes one of the proxy's words, and answers it unless the run ends by it.
-    fn hear(&mut self, told: &Told, who: &dyn Fn(SocketAddr) -> Program) -> News {
+    fn hear(&mut self, told: &Told, who: &dyn Fn(&Caller) -> Program) -> News {
         // A client may have gone away before it gets its answer.
         match told {
             Told::Refused(refusal, answer) => {
-                let ruling = self.refuse(self.class(), refusal, who(refusal.client));
+                let ruling = self.refuse(self.class(), refusal, who(&refusal.client));
                 if ruling == Ruling::Stop {
                     return News::Stop;
                 }
                 let _ = answer.send(proxy::Answer::Refuse);
             }
             Told::LookedUp(name, client, heard) => {
-                if self.looked_up(name.clone(), || who(*client)) == Ruling::Stop {
+                if self.looked_up(name.clone(), || who(client)) == Ruling::Stop {
                     return News::Stop;
                 }
                 let _ = heard.send(());
             }
-            Told::Opened(client, heard) => {
-                self.clients.insert(*client, who(*client));
-                let _ = heard.send(());
+            // The client goes on once this is dropped.
+            Told::Opening { number, client, .. } => {
+                self.clients.insert(*number, who(client));
+            }
+            Told::Failed(number) => {
+                self.clients.remove(number);
             }
             Told::Closed(connection) => self.tell_connection(connection),
         }
@@ -276,13 +279,13 @@ impl<'a> Keeper<'a> {
                     self.refuse(Class::Deny, refusal, Program::default());
                 }
                 Told::Closed(connection) => self.tell_connection(connection),
-                Told::LookedUp(..) | Told::Opened(..) => {}
+                Told::LookedUp(..) | Told::Opening { .. } | Told::Failed(_) => {}
             }
         }
     }
 
     fn tell_connection(&mut self, connection: &Connection) {
-        let program = self.clients.remove(&connection.client).unwrap_or_default();
+        let program = self.clients.remove(&connection.number).unwrap_or_default();
         self.events.tell(&Event::Connection {
             run: &self.run,
             host: &connection.host,
@@ -440,7 +443,7 @@ impl Warden for Keeper<'_> {
         self.network.as_ref().map(Network::descriptors).unwrap_or_default()
     }
 
-    fn hear_news(&mut self, who: &dyn Fn(SocketAddr) -> Program) -> News {
+    fn hear_news(&mut self, who: &dyn Fn(&Caller) -> Program) -> News {
         let Some(network) = &mut self.network else { return News::GoOn };
         let mut news = network.news().into_iter();
         while let Some(told) = news.next() {

@@ -1,15 +1,16 @@
 //! The network of a run: the proxy that serves its doors, and what it tells.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, TcpListener, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
-use model::Host;
+use model::{Caller, Host};
 use policy::NetworkGround;
 use proxy::{
-    Answer, Connection, Ended, Listeners, Observer, Place, Proxy, Refusal, Rules, Running, Upstream,
+    Answer, Connection, Ended, Heard, Listeners, Observer, Place, Proxy, Refusal, Rules, Running,
+    Upstream,
 };
 use sandbox::Doors;
 
@@ -18,9 +19,11 @@ pub(crate) enum Told {
     /// A connection was refused; the client waits for the answer.
     Refused(Refusal, SyncSender<Answer>),
     /// A name that is not granted was looked up; the client waits until this is heard.
-    LookedUp(String, SocketAddr, SyncSender<()>),
-    /// A connection was made; the client waits until this is heard.
-    Opened(SocketAddr, SyncSender<()>),
+    LookedUp(String, Caller, SyncSender<()>),
+    /// A connection with this number is about to be made; the client waits until this is heard.
+    Opening { number: u64, client: Caller, _heard: Heard },
+    /// It was not made.
+    Failed(u64),
     /// A connection came to its end.
     Closed(Connection),
 }
@@ -163,22 +166,23 @@ impl Observer for Teller {
         heard.recv().unwrap_or(Answer::Stop)
     }
 
-    fn looked_up(&self, name: &str, client: SocketAddr) {
+    fn looked_up(&self, name: &str, client: &Caller) {
         let (answer, heard) = sync_channel(1);
-        if self.tell(Told::LookedUp(name.to_owned(), client, answer)) {
+        if self.tell(Told::LookedUp(name.to_owned(), *client, answer)) {
             let _ = heard.recv();
         }
     }
 
-    fn opened(&self, client: SocketAddr) {
-        let (answer, heard) = sync_channel(1);
-        if self.tell(Told::Opened(client, answer)) {
-            let _ = heard.recv();
-        }
+    fn opening(&self, number: u64, client: &Caller, heard: Heard) {
+        self.tell(Told::Opening { number, client: *client, _heard: heard });
+    }
+
+    fn failed(&self, number: u64) {
+        self.tell(Told::Failed(number));
     }
 
     /// Builds for tests can see what becomes of a run whose proxy fails.
-    fn malformed(&self, _client: SocketAddr, why: &str) {
+    fn malformed(&self, _client: &Caller, why: &str) {
         let fault = || std::env::var_os("RINGWALL_FAULT").is_some_and(|what| what == "proxy-panic");
         assert!(!cfg!(debug_assertions) || !fault(), "the proxy was made to fail: {why}");
     }

@@ -1,11 +1,10 @@
 //! Answers questions over UDP and TCP.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf, BytesMut};
-use model::Verdict;
+use model::{Caller, Transport, Verdict};
 use tokio::net::UdpSocket;
 use tokio::time::timeout;
 
@@ -20,14 +19,16 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
     // Questions are short; what is longer is cut off and rejected.
     let mut buffer = [0; 1024];
+    let Ok(door) = socket.local_addr() else { return };
     loop {
         tokio::task::consume_budget().await;
         match socket.recv_from(&mut buffer).await {
-            Ok((count, client)) => {
+            Ok((count, end)) => {
                 let question = buffer.get(..count).unwrap_or_default();
+                let client = Caller { transport: Transport::Udp, end, door };
                 if let Some(reply) = answer(core, question, client).await {
                     // A client that does not read its answers asks again.
-                    let _ = socket.try_send_to(&reply, client);
+                    let _ = socket.try_send_to(&reply, end);
                 }
             }
             // Earlier answers that could not be delivered show up here.
@@ -37,7 +38,7 @@ pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
 }
 
 /// Answers the questions on one connection.
-pub(crate) async fn connection(core: &Arc<Core>, mut client: Wire, address: SocketAddr) {
+pub(crate) async fn connection(core: &Arc<Core>, mut client: Wire, address: Caller) {
     loop {
         let asked = core.gate.waiting(timeout(PATIENCE, question(&mut client))).await;
         let Ok(Ok(Some(question))) = asked else { return };
@@ -66,7 +67,7 @@ async fn question(client: &mut Wire) -> Option<BytesMut> {
 
 /// The answer to one message. Names that are not allowed do not exist: a refusal would only make
 /// resolvers ask again.
-async fn answer(core: &Core, bytes: &[u8], client: SocketAddr) -> Option<Vec<u8>> {
+async fn answer(core: &Core, bytes: &[u8], client: Caller) -> Option<Vec<u8>> {
     let question = match Question::parse(bytes) {
         Ok(question) => question,
         Err(Rejected::Silent) => return None,

@@ -3,11 +3,10 @@
 //! One request at a time: the next is read when the answer to the last has been passed on, so the
 //! judged request is the one that the server gets, whatever a client sends in advance.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use model::Host;
+use model::{Caller, Host};
 use tokio::time::timeout;
 
 use super::exchange::{Next, exchange, read_head, switch};
@@ -25,7 +24,7 @@ pub(crate) const HEAD_TIME: Duration = Duration::from_secs(30);
 /// Whose requests these are.
 pub(crate) enum Side {
     /// A client of the proxy: each request names its host.
-    Proxy(SocketAddr),
+    Proxy(Caller),
     /// A client that believes it speaks to a server: every request must be for that one.
     Server(Box<Server>),
 }
@@ -121,7 +120,7 @@ async fn judged(
     core: &Core,
     request: Result<Request, HeadError>,
     fixed: Option<&Asked>,
-    client: SocketAddr,
+    client: Caller,
 ) -> Result<(Request, Asked, Host), End> {
     let denied = match request {
         Ok(request) => match target(core, &request, fixed, client).await {
@@ -139,7 +138,7 @@ async fn judged(
     Err(match denied {
         Denied::Failure(failure) => failure.into(),
         Denied::Malformed(error) => {
-            core.observer.malformed(client, &error.to_string());
+            core.observer.malformed(&client, &error.to_string());
             End::Say(reply::malformed(&error))
         }
     })
@@ -151,7 +150,7 @@ async fn target(
     core: &Core,
     request: &Request,
     fixed: Option<&Asked>,
-    client: SocketAddr,
+    client: Caller,
 ) -> Result<(Asked, Host), Denied> {
     let asked = match (&request.target, fixed) {
         (Target::Tunnel(host, port), None) => {

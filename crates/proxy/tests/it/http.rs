@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 
 use proxy::Route;
 
-use crate::support::{Origin, Setup, World, read_all, read_head, serve, status};
+use crate::support::{Origin, Setup, Temper, World, read_all, read_head, serve, status};
 
 fn world() -> (World, Origin) {
     let origin = Origin::start();
@@ -90,7 +90,9 @@ fn a_refusal_says_what_who_and_how_to_allow_it() {
     let refusals = world.witness.refusals.lock().unwrap();
     let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((refusal.host.as_str(), refusal.port), ("evil.example", 80));
-    assert!(refusal.client.ip().is_loopback() && refusal.client.port() != 0);
+    let (end, door) = (refusal.client.end, refusal.client.door);
+    assert!(end.ip().is_loopback() && end.port() != 0);
+    assert_eq!(door, world.proxy);
     assert_eq!(origin.heads().len(), 0);
 }
 
@@ -222,7 +224,7 @@ fn other_protocols_pass_as_they_are_whoever_speaks_first() {
 fn an_observer_that_stops_ends_everything() {
     let origin = Origin::start();
     let entry = format!("example.org:{}", origin.port);
-    let setup = Setup { stop: true, ..Setup::granting(&[&entry]).named("example.org") };
+    let setup = Setup { temper: Temper::Stops, ..Setup::granting(&[&entry]).named("example.org") };
     let mut world = setup.start();
     let (mut standing, code) = world.connect(&entry);
     assert_eq!(code, 200);
@@ -237,7 +239,7 @@ fn an_observer_that_stops_ends_everything() {
 fn a_panic_ends_everything() {
     let origin = Origin::start();
     let entry = format!("example.org:{}", origin.port);
-    let setup = Setup { panics: true, ..Setup::granting(&[&entry]).named("example.org") };
+    let setup = Setup { temper: Temper::Panics, ..Setup::granting(&[&entry]).named("example.org") };
     let mut world = setup.start();
     let (mut standing, code) = world.connect(&entry);
     assert_eq!(code, 200);

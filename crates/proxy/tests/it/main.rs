@@ -10,6 +10,7 @@ mod hostile;
 mod http;
 mod load;
 mod names;
+mod openings;
 mod spellings;
 mod support;
 mod tls;

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use model::{DomainRule, Level, Sourced};
+use model::{Caller, DomainRule, Level, Sourced};
 use policy::NetworkGround;
 use proxy::{
-    Answer, Connection, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules, Running,
+    Answer, Connection, Heard, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules, Running,
     Upstream,
 };
 
@@ -25,23 +25,50 @@ pub(crate) struct Witness {
     pub(crate) lookups: Mutex<Vec<String>>,
     pub(crate) malformed: Mutex<Vec<String>>,
     pub(crate) connections: Mutex<Vec<Connection>>,
-    pub(crate) stop: bool,
-    pub(crate) panics: bool,
+    pub(crate) openings: Mutex<Vec<(u64, Caller)>>,
+    pub(crate) failed: Mutex<Vec<u64>>,
+    /// Clients that wait.
+    pub(crate) held: Mutex<Vec<Heard>>,
+    pub(crate) temper: Temper,
+}
+
+/// What a witness does besides.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Temper {
+    #[default]
+    Quiet,
+    /// A refusal ends everything.
+    Stops,
+    /// What is malformed makes the proxy panic.
+    Panics,
+    /// Clients wait until the check lets them go.
+    Holds,
 }
 
 impl Observer for Witness {
     fn refused(&self, refusal: &Refusal) -> Answer {
         self.refusals.lock().unwrap().push(refusal.clone());
-        if self.stop { Answer::Stop } else { Answer::Refuse }
+        if self.temper == Temper::Stops { Answer::Stop } else { Answer::Refuse }
     }
 
-    fn looked_up(&self, name: &str, _client: SocketAddr) {
+    fn looked_up(&self, name: &str, _client: &Caller) {
         self.lookups.lock().unwrap().push(name.to_owned());
     }
 
-    fn malformed(&self, _client: SocketAddr, why: &str) {
-        assert!(!self.panics, "told on the proxy's own thread");
+    fn malformed(&self, _client: &Caller, why: &str) {
+        assert!(self.temper != Temper::Panics, "told on the proxy's own thread");
         self.malformed.lock().unwrap().push(why.to_owned());
+    }
+
+    fn opening(&self, number: u64, client: &Caller, heard: Heard) {
+        self.openings.lock().unwrap().push((number, *client));
+        if self.temper == Temper::Holds {
+            self.held.lock().unwrap().push(heard);
+        }
+    }
+
+    fn failed(&self, number: u64) {
+        self.failed.lock().unwrap().push(number);
     }
 
     fn closed(&self, connection: &Connection) {
@@ -91,9 +118,7 @@ pub(crate) struct Setup {
     pub(crate) names: Vec<(String, Vec<IpAddr>)>,
     pub(crate) upstream: Upstream,
     pub(crate) transparent: Vec<TcpListener>,
-    pub(crate) stop: bool,
-    /// What is malformed makes the proxy panic.
-    pub(crate) panics: bool,
+    pub(crate) temper: Temper,
 }
 
 impl Default for Setup {
@@ -108,8 +133,7 @@ impl Default for Setup {
             names: Vec::new(),
             upstream: Upstream::default(),
             transparent: Vec::new(),
-            stop: false,
-            panics: false,
+            temper: Temper::Quiet,
         }
     }
 }
@@ -163,8 +187,7 @@ impl Setup {
         let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
         let dns_udp = UdpSocket::bind("127.0.0.1:0").unwrap();
         let dns_tcp = TcpListener::bind("127.0.0.1:0").unwrap();
-        let witness =
-            Arc::new(Witness { stop: self.stop, panics: self.panics, ..Witness::default() });
+        let witness = Arc::new(Witness { temper: self.temper, ..Witness::default() });
         let addresses = (
             proxy.local_addr().unwrap(),
             dns_udp.local_addr().unwrap(),
