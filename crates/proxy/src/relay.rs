@@ -1,16 +1,17 @@
 //! Bytes from one socket to another.
 //!
 //! Short exchanges go through one small buffer that all connections share, so an idle connection
-//! holds no memory. Once a direction has moved a good deal, the kernel moves the pages itself
-//! through a pipe (`splice`), and no byte is copied here.
+//! holds no memory. Once a direction has moved a good deal it moves long stretches through a large
+//! buffer, which it holds only while there is something in it.
+//!
+//! Both copy. `splice(2)` through a pipe does not, but takes the bytes apart into single pages, each
+//! with its own bookkeeping on both sides: measured on loopback, that costs more than the copies.
 
 use std::cell::RefCell;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
-use rustix::pipe::{PipeFlags, SpliceFlags, pipe_with, splice};
-use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
@@ -27,13 +28,17 @@ pub(crate) enum PumpError {
 
 /// The size of the shared buffer.
 const SCRATCH: usize = 32 * 1024;
-/// From this many bytes on, a direction gets a pipe.
+/// From this many bytes on, a direction moves long stretches.
 const BULK: u64 = 512 * 1024;
-/// The size of a pipe: of those measured, the one that costs the least processor time.
-const PIPE: usize = 1024 * 1024;
-/// How many pipes there may be; who comes later copies. A user may hold 64 MiB in pipes, and has
-/// other uses for them.
-static PIPES: Semaphore = Semaphore::const_new(16);
+/// The size of a stretch: of those measured, the shortest that is as fast as longer ones. Memory is
+/// taken only as far as a read has ever filled it.
+const STRETCH: usize = 4 * 1024 * 1024;
+/// How many large buffers there may be; who comes later makes do with the small one.
+static STRETCHES: Semaphore = Semaphore::const_new(8);
+/// Large buffers that nobody uses at the moment.
+static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+/// How many of them are kept: enough for both directions of a busy connection.
+const MOST_SPARE: usize = 2;
 
 thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
@@ -51,32 +56,19 @@ pub(crate) async fn pump(
     while left > 0 {
         // A fast pair of peers must not keep the others waiting.
         tokio::task::consume_budget().await;
-        if moved >= BULK
-            && let Some(pipe) = Pipe::open()
-        {
-            return Ok(moved + pipe.pump(from, to, left, count).await?);
-        }
-        let most = usize::try_from(left).unwrap_or(SCRATCH).min(SCRATCH);
-        let step = match step(from, to, most) {
-            Ok(Step::End) => break,
-            Ok(Step::Moved(step)) => {
-                count.fetch_add(size(step), Ordering::Relaxed);
-                step
-            }
-            Ok(Step::Stuck(rest, step)) => {
-                // Counted before it waits: who sees zero here can be sure that nothing is lost.
-                count.fetch_add(size(step), Ordering::Relaxed);
-                write_all(to, &rest).await.map_err(|_| PumpError::Writing)?;
-                step
-            }
-            Ok(Step::Nothing) => {
-                from.readable().await.map_err(|_| PumpError::Reading)?;
-                continue;
-            }
-            Err(error) => return Err(error),
+        let bulk = if moved >= BULK { Stretch::take() } else { None };
+        let step = match bulk {
+            Some(mut stretch) => stretch.step(from, to, left, count).await?,
+            None => short_step(from, to, left, count).await?,
         };
-        moved += size(step);
-        left -= size(step);
+        match step {
+            Step::End => break,
+            Step::Nothing => from.readable().await.map_err(|_| PumpError::Reading)?,
+            Step::Moved(step) => {
+                moved += size(step);
+                left -= size(step);
+            }
+        }
     }
     Ok(moved)
 }
@@ -112,87 +104,88 @@ enum Step {
     End,
     Nothing,
     Moved(usize),
-    /// What could not be written yet, of how many bytes.
-    Stuck(Vec<u8>, usize),
 }
 
-/// One read into the shared buffer and one write out of it, without waiting in between.
-fn step(from: &TcpStream, to: &TcpStream, most: usize) -> Result<Step, PumpError> {
-    BUFFER.with_borrow_mut(|buffer| {
+/// One read into the shared buffer, and its bytes written out again.
+async fn short_step(
+    from: &TcpStream,
+    to: &TcpStream,
+    left: u64,
+    count: &AtomicU64,
+) -> Result<Step, PumpError> {
+    let most = usize::try_from(left).unwrap_or(SCRATCH).min(SCRATCH);
+    let taken = BUFFER.with_borrow_mut(|buffer| {
         let room = buffer.get_mut(..most).unwrap_or_default();
-        let count = match from.try_read(room) {
-            Ok(0) => return Ok(Step::End),
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Step::Nothing),
-            Err(_) => return Err(PumpError::Reading),
+        let taken = match read(from, room)? {
+            Step::Moved(taken) => taken,
+            step => return Ok(Err(step)),
         };
-        let bytes = room.get(..count).unwrap_or_default();
+        let bytes = room.get(..taken).unwrap_or_default();
         let written = match to.try_write(bytes) {
             Ok(written) => written,
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => return Err(PumpError::Writing),
         };
-        match bytes.get(written..) {
-            Some(rest) if !rest.is_empty() => Ok(Step::Stuck(rest.to_vec(), count)),
-            _ => Ok(Step::Moved(count)),
-        }
-    })
+        // The others need the buffer.
+        Ok(Ok((taken, bytes.get(written..).unwrap_or_default().to_vec())))
+    });
+    let (taken, rest) = match taken? {
+        Ok(taken) => taken,
+        Err(step) => return Ok(step),
+    };
+    // Counted before it waits: who sees zero here can be sure that nothing is lost.
+    count.fetch_add(size(taken), Ordering::Relaxed);
+    write_all(to, &rest).await.map_err(|_| PumpError::Writing)?;
+    Ok(Step::Moved(taken))
 }
 
-/// A pipe in the kernel, through which pages move from socket to socket.
-struct Pipe {
-    reader: OwnedFd,
-    writer: OwnedFd,
+/// Reads what there is, without waiting.
+fn read(from: &TcpStream, room: &mut [u8]) -> Result<Step, PumpError> {
+    match from.try_read(room) {
+        Ok(0) => Ok(Step::End),
+        Ok(taken) => Ok(Step::Moved(taken)),
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(Step::Nothing),
+        Err(_) => Err(PumpError::Reading),
+    }
+}
+
+/// A large buffer.
+struct Stretch {
+    buffer: Vec<u8>,
     _permit: SemaphorePermit<'static>,
 }
 
-impl Pipe {
-    fn open() -> Option<Self> {
-        let permit = PIPES.try_acquire().ok()?;
-        let (reader, writer) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
-        // The kernel may refuse; the usual size works too.
-        let _ = rustix::pipe::fcntl_setpipe_size(&writer, PIPE);
-        Some(Self { reader, writer, _permit: permit })
+impl Stretch {
+    fn take() -> Option<Self> {
+        let permit = STRETCHES.try_acquire().ok()?;
+        let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        Some(Self { buffer: spare.unwrap_or_else(|| vec![0; STRETCH]), _permit: permit })
     }
 
-    async fn pump(
-        &self,
+    /// The same as a short step, but the bytes can stay here while they wait.
+    async fn step(
+        &mut self,
         from: &TcpStream,
         to: &TcpStream,
-        limit: u64,
+        left: u64,
         count: &AtomicU64,
-    ) -> Result<u64, PumpError> {
-        let flags = SpliceFlags::MOVE | SpliceFlags::NONBLOCK;
-        let mut moved = 0;
-        while moved < limit {
-            tokio::task::consume_budget().await;
-            let most = usize::try_from(limit - moved).unwrap_or(PIPE).min(PIPE);
-            let taken = loop {
-                from.readable().await.map_err(|_| PumpError::Reading)?;
-                let take = || Ok(splice(from, None, &self.writer, None, most, flags)?);
-                match from.try_io(Interest::READABLE, take) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                    Err(_) => return Err(PumpError::Reading),
-                    Ok(taken) => break taken,
-                }
-            };
-            if taken == 0 {
-                break;
-            }
-            let mut held = taken;
-            while held > 0 {
-                let give = || Ok(splice(&self.reader, None, to, None, held, flags)?);
-                match to.try_io(Interest::WRITABLE, give) {
-                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                        to.writable().await.map_err(|_| PumpError::Writing)?;
-                    }
-                    Err(_) | Ok(0) => return Err(PumpError::Writing),
-                    Ok(given) => held -= given,
-                }
-            }
+    ) -> Result<Step, PumpError> {
+        let most = usize::try_from(left).unwrap_or(STRETCH).min(STRETCH);
+        let step = read(from, self.buffer.get_mut(..most).unwrap_or_default())?;
+        if let Step::Moved(taken) = step {
             count.fetch_add(size(taken), Ordering::Relaxed);
-            moved += size(taken);
+            let bytes = self.buffer.get(..taken).unwrap_or_default();
+            write_all(to, bytes).await.map_err(|_| PumpError::Writing)?;
         }
-        Ok(moved)
+        Ok(step)
+    }
+}
+
+impl Drop for Stretch {
+    fn drop(&mut self) {
+        let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < MOST_SPARE {
+            spare.push(std::mem::take(&mut self.buffer));
+        }
     }
 }

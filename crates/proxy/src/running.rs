@@ -70,7 +70,7 @@ pub enum Ended {
 const CONNECTIONS: u64 = 4096;
 /// Connections that may wait to be accepted.
 const QUEUE: i32 = 4096;
-/// Descriptors that are left to the rest of the process and to pipes.
+/// Descriptors that are left to the rest of the process.
 const SPARE_DESCRIPTORS: u64 = 384;
 
 impl Proxy {
