@@ -44,6 +44,8 @@ const THEIRS: [Named; 3] = [(PEER_CONNECT, "connect"), (PEER_HTTP, "http"), (PEE
 
 /// Rounds that do not count.
 const WARM_UP: u32 = 1;
+/// How often a download of somebody else's may fail in one round.
+const SPARE_TRIES: u32 = 3;
 /// How many connections are set up one after the other, and how much each of them brings.
 const QUEUE: (u32, u64) = (200, 1000);
 /// How many are open at once, and how much each of them brings.
@@ -81,7 +83,7 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     println!("ringwall is the release build, but for the names that its tests know");
     println!("{} ways, {} rounds of {} MB; {}", ways.len(), args.rounds, args.megabytes, load());
     let bytes = args.megabytes * 1_000_000;
-    let fetch = |way: &mut Way, _| way.fetch(&scene, bytes).map(Some);
+    let fetch = |way: &mut Way, _| way.fetch_whole(&scene, bytes).map(Some);
     let downloads = in_turn(&mut ways, WARM_UP, args.rounds, fetch)?;
     let downloads = named(&ways, downloads);
     print_downloads(&downloads, &ways, args.megabytes);
@@ -120,6 +122,22 @@ struct Way<'a> {
 impl<'a> Way<'a> {
     fn new((name, word): Named, place: &'a RefCell<Place>) -> Self {
         Self { name, place, word, fetched: 0, server: Duration::ZERO, cpu: Cpu::default() }
+    }
+
+    /// A download that arrives. sandbox-runtime's loses the last bytes of one now and then, which is
+    /// told and does not count; ours may not.
+    fn fetch_whole(&mut self, scene: &Scene, bytes: u64) -> Result<Duration, Failure> {
+        let theirs = THEIRS.iter().any(|(name, _)| *name == self.name);
+        let mut spare = if theirs { SPARE_TRIES } else { 0 };
+        loop {
+            match self.fetch(scene, bytes) {
+                Err(failure) if spare > 0 => {
+                    spare -= 1;
+                    println!("{}: once more, for {failure}", self.name);
+                }
+                done => return done,
+            }
+        }
     }
 
     fn fetch(&mut self, scene: &Scene, bytes: u64) -> Result<Duration, Failure> {
