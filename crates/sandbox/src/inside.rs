@@ -23,7 +23,7 @@ use crate::late::Spaces;
 use crate::mounts::{Entered, Floor, Mounts};
 use crate::processors::Processors;
 use crate::rights;
-use crate::sys::{self, Resource};
+use crate::sys::{self, Bulkhead, Resource};
 use crate::talk::{Message, hear_leave, tell};
 use crate::unmounted;
 
@@ -77,6 +77,7 @@ pub enum Layer {
 impl Inside<'_> {
     /// Builds the wall, starts the command behind it, and waits for its end. Never returns.
     pub(crate) fn run(self) -> ! {
+        let _bulkhead = Bulkhead;
         match self.build() {
             Ok(missing) => self.start(missing),
             Err(failed) => self.fail(failed),

@@ -11,7 +11,7 @@ use rustix::thread::LinkNameSpaceType;
 
 use crate::Operation;
 use crate::mounts::{attach_to, clone_tree_of};
-use crate::sys::{self, MOUNT_RDONLY, Reply};
+use crate::sys::{self, Bulkhead, MOUNT_RDONLY, Reply};
 
 /// Makes a granted file or directory and starts a process that lets the run write it.
 pub(crate) fn start(path: &AbsPath, operation: Operation, spaces: &Spaces) -> io::Result<i32> {
@@ -95,6 +95,7 @@ pub(crate) fn start_in_namespaces(
     if let Some(helper) = sys::fork()? {
         return Ok(helper);
     }
+    let _bulkhead = Bulkhead;
     // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
     // namespace clears the bond, so it is made here.
     let bound = spaces.enter().and_then(|()| sys::die_with_parent());

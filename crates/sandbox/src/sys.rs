@@ -64,6 +64,18 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
     }
 }
 
+/// Stands in the first frame that belongs to the child of a fork. What lies above is its parent's,
+/// and a panic that got there would clear up after the parent while that is still at work.
+pub(crate) struct Bulkhead;
+
+impl Drop for Bulkhead {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            exit_now(libc::EIO);
+        }
+    }
+}
+
 /// Ends this process at once, without running anything on the way out.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: never returns and touches no memory.
@@ -673,4 +685,19 @@ fn io_uring() -> io::Result<()> {
 fn raw_socket() -> io::Result<()> {
     // SAFETY: takes numbers only; the descriptor ends with this process.
     check(c_long::from(unsafe { libc::socket(libc::AF_PACKET, libc::SOCK_RAW, 0) }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_a_child_ends_where_the_child_began() {
+        let Some(child) = fork().unwrap() else {
+            let _bulkhead = Bulkhead;
+            // Says nothing: the child shares the output of its parent.
+            std::panic::resume_unwind(Box::new(()));
+        };
+        assert_eq!(wait_for(child).unwrap(), libc::EIO);
+    }
 }

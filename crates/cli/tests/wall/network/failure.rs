@@ -65,6 +65,17 @@ fn a_proxy_that_fails_takes_the_network_with_it() {
     }
 }
 
+/// The check above runs a build for tests. What is released must not end as a whole either: a panic
+/// that aborts takes the supervisor along, and nobody is left to say what happened.
+#[test]
+fn what_is_released_outlives_its_proxy_too() {
+    let manifest = include_str!("../../../../../Cargo.toml");
+    let (_, release) = manifest.split_once("[profile.release]").unwrap();
+    let release = release.split("\n[").next().unwrap();
+    assert!(release.contains("lto"), "{release}");
+    assert!(!release.lines().any(|line| line.starts_with("panic")), "{release}");
+}
+
 /// The same words without the fault: a proxy that is spoken to in an unknown language goes on.
 #[test]
 fn a_client_that_speaks_nonsense_breaks_nothing() {
