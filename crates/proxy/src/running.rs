@@ -92,7 +92,8 @@ impl Proxy {
             .thread_name("proxy-worker")
             .build()?;
         let own = own_addresses(&listeners)?;
-        let core = Core::new(rules, upstream, observer, own, connections());
+        let most = connections(listeners.transparent.len());
+        let core = Core::new(rules, upstream, observer, own, most);
         let core = Arc::new(core);
         let sockets = Sockets::register(listeners, &runtime)?;
         let (ended, alive) = io::pipe()?;
@@ -150,9 +151,10 @@ impl Drop for Running {
     }
 }
 
-fn connections() -> usize {
+fn connections(listeners: usize) -> usize {
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
-    let limit = limit.unwrap_or(u64::MAX).saturating_sub(SPARE_DESCRIPTORS) / 2;
+    let spare = SPARE_DESCRIPTORS + u64::try_from(listeners).unwrap_or(0);
+    let limit = limit.unwrap_or(u64::MAX).saturating_sub(spare) / 2;
     usize::try_from(limit.clamp(32, CONNECTIONS)).unwrap_or(32)
 }
 

@@ -22,21 +22,18 @@ pub struct Doors {
     pub ports: Vec<OwnedFd>,
 }
 
-/// As many ports as fit into one message.
-const MOST_PORTS: usize = 60;
-
 impl Doors {
     /// Makes the sockets, in the network namespace of the calling process.
     pub(crate) fn make(plan: &Plan) -> io::Result<Self> {
         sys::loopback_address("lo:0", Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(255, 254, 0, 0))?;
-        for (number, address) in plan.doors.addresses.iter().take(MOST_PORTS).enumerate() {
+        for (number, address) in plan.doors.addresses.iter().enumerate() {
             sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
         }
         let local = Ipv4Addr::LOCALHOST;
         let any = plan.doors.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
         // A socket for every address holds these as well.
         let hosts = plan.doors.local_ports.iter().filter(|port| !plan.doors.ports.contains(port));
-        let ports = any.chain(hosts.map(|port| (local, *port))).take(MOST_PORTS);
+        let ports = any.chain(hosts.map(|port| (local, *port)));
         let ports = ports.map(|(address, port)| listener(address, port));
         Ok(Self {
             proxy: listener(local, plan::PROXY_PORT)?,
@@ -46,20 +43,26 @@ impl Doors {
         })
     }
 
-    /// All descriptors, in the order in which [`Self::from_descriptors`] takes them.
+    /// All descriptors, in the order in which [`Self::add`] takes them.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let fixed = [&self.proxy, &self.names, &self.names_tcp];
         fixed.into_iter().chain(&self.ports).map(AsFd::as_fd).collect()
     }
 
-    pub(crate) fn from_descriptors(descriptors: Vec<OwnedFd>) -> Option<Self> {
+    /// Puts doors together from the descriptors of one message after the other.
+    pub(crate) fn add(doors: Option<Self>, descriptors: Vec<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
-        Some(Self {
-            proxy: descriptors.next()?,
-            names: descriptors.next()?,
-            names_tcp: descriptors.next()?,
-            ports: descriptors.collect(),
-        })
+        let mut doors = match doors {
+            Some(doors) => doors,
+            None => Self {
+                proxy: descriptors.next()?,
+                names: descriptors.next()?,
+                names_tcp: descriptors.next()?,
+                ports: Vec::new(),
+            },
+        };
+        doors.ports.extend(descriptors);
+        Some(doors)
     }
 }
 

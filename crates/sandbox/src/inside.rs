@@ -122,7 +122,9 @@ impl Inside<'_> {
         if self.plan.network == Net::Own {
             sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
             let doors = Doors::make(self.plan).map_err(|error| Failed::new(Step::Doors, error))?;
-            self.tell(&Message::Doors, &doors.descriptors())?;
+            for some in doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
+                self.tell(&Message::Doors, some)?;
+            }
             if let Ok(diag) = Diag::here() {
                 self.tell(&Message::Diag, &[diag.descriptor()])?;
             }

@@ -633,7 +633,7 @@ impl<'a> Supervisor<'a> {
                 self.private = views.collect();
             }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
-            Message::Doors => self.doors = Doors::from_descriptors(descriptors),
+            Message::Doors => self.doors = Doors::add(self.doors.take(), descriptors),
             Message::Diag => self.owners = Owners::new(descriptors.pop()),
             Message::Listener => {
                 self.listener = descriptors.pop();

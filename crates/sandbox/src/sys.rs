@@ -437,6 +437,9 @@ pub(crate) fn die_with_parent() -> io::Result<()> {
     Ok(())
 }
 
+/// How many descriptors one message can carry.
+pub(crate) const MOST_DESCRIPTORS: usize = 64;
+
 /// Sends one message with descriptors.
 pub(crate) fn send(
     socket: impl AsFd,
@@ -444,10 +447,11 @@ pub(crate) fn send(
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-    let mut space = [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
+    let mut space =
+        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
-    if !descriptors.is_empty() {
-        control.push(SendAncillaryMessage::ScmRights(descriptors));
+    if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(io::Error::other("too many descriptors for one message"));
     }
     rustix::net::sendmsg(socket, &[io::IoSlice::new(bytes)], &mut control, SendFlags::NOSIGNAL)?;
     Ok(())
@@ -460,8 +464,8 @@ pub(crate) type Received = (Vec<u8>, Vec<OwnedFd>, Option<i32>);
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Received> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut bytes = vec![0; 8192];
-    let mut space =
-        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64), ScmCredentials(1))];
+    let mut space = [std::mem::MaybeUninit::uninit();
+        rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = rustix::net::recvmsg(
         socket,

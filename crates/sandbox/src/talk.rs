@@ -19,7 +19,7 @@ pub(crate) enum Message {
     Views(Vec<usize>),
     /// With the run's user and mount namespaces.
     Spaces,
-    /// With the sockets of the run's own network.
+    /// With the sockets of the run's own network, or as many of them as one message can carry.
     Doors,
     /// With a socket that knows whose the connections in that network are.
     Diag,

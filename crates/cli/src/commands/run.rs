@@ -44,6 +44,9 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     }
     let network = network(&setup, known);
     let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
+    if let Some(why) = policy::wall::too_many_ways(&plan) {
+        return Err(Failure::config(why).hint("grant fewer ports; names can share one"));
+    }
     if args.plan {
         terminal::print(&show_plan(&plan, args.json));
         return Ok(ExitCode::SUCCESS);

@@ -11,6 +11,7 @@ mod grants;
 mod ground;
 mod levels;
 mod lookups;
+mod ports;
 mod registries;
 mod server;
 mod ssh;

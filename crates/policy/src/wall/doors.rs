@@ -3,13 +3,28 @@
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
-use model::Ways;
 use model::plan::{NAMES_PORT, PROXY_PORT};
+use model::{Net, Plan, Ways};
 
 use crate::NetworkGround;
 
 /// Ports that need no naming: those of a rule without one.
 const USUAL: [u16; 2] = [80, 443];
+
+/// How many ports there may be. Each is a socket of the supervisor's for as long as the run lasts.
+const MOST_PORTS: usize = 256;
+
+/// Why there cannot be so many ways out, where there cannot.
+pub fn too_many_ways(plan: &Plan) -> Option<String> {
+    let ports: BTreeSet<_> = plan.doors.ports.iter().chain(&plan.doors.local_ports).collect();
+    let count = ports.len();
+    (plan.network == Net::Own && count > MOST_PORTS).then(|| {
+        format!(
+            "`network.allowed_domains` and `network.allow_local_ports` grant {count} different \
+             ports, and a run can have {MOST_PORTS}"
+        )
+    })
+}
 
 /// Ports and addresses for programs that know no proxy. Where nothing is granted there are none:
 /// a name that nobody can reach needs no port.
@@ -30,17 +45,18 @@ pub(super) fn ways(ground: &NetworkGround) -> Ways {
     if ground.level.value >= model::Level::Network {
         ports.extend(USUAL);
     }
-    let local_ports = ground.local_ports.iter().map(|port| port.value);
+    // Several layers may name the same one.
+    let local_ports: BTreeSet<_> = ground.local_ports.iter().map(|port| port.value).collect();
     Ways {
         ports: ports.into_iter().filter(|port| is_free(*port)).collect(),
-        local_ports: local_ports.filter(|port| is_free(*port)).collect(),
+        local_ports: local_ports.into_iter().filter(|port| is_free(*port)).collect(),
         addresses,
     }
 }
 
-/// Whether a port is not one of ours inside. Behind those, the proxy still leads to every port.
+/// Whether a port can be had inside and is not one of ours. Behind those, the proxy still leads to every port.
 fn is_free(port: u16) -> bool {
-    ![PROXY_PORT, NAMES_PORT].contains(&port)
+    ![0, PROXY_PORT, NAMES_PORT].contains(&port)
 }
 
 /// Whether loopback inside can be given an address; some mean no single machine.

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Base, Bounds, Kind, Level, Link, Net, Piece, Plan};
 
+pub use doors::too_many_ways;
 pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 pub use interest::{GIT_NAMES, Interest, Mark};
 pub use quiet::Quiet;
