@@ -492,17 +492,21 @@ fn learned(keeper: &Keeper<'_>) -> String {
         texts
     };
     let (read, write) = (list(false), list(true));
-    if read.is_empty() && write.is_empty() {
+    let network = keeper.learned_network();
+    if read.is_empty() && write.is_empty() && network.is_none() {
         return "# nothing more is needed".into();
     }
-    let mut text = String::from(
-        "# what this run was refused; add what is right to ringwall.toml\n[filesystem]\n",
-    );
+    let mut text =
+        String::from("# what this run was refused; add what is right to ringwall.toml\n");
+    if !read.is_empty() || !write.is_empty() {
+        text.push_str("[filesystem]\n");
+    }
     if !read.is_empty() {
         text.push_str(&format!("allow_read = [{}]\n", read.join(", ")));
     }
     if !write.is_empty() {
         text.push_str(&format!("allow_write = [{}]\n", write.join(", ")));
     }
+    text.push_str(&network.unwrap_or_default());
     text
 }

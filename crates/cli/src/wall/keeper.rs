@@ -18,6 +18,7 @@ use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, Self
 use super::births::Births;
 use super::events::{Class, Counts, Event, Events, Violation, Wall};
 use super::git_config::adds_nothing_harmful;
+use super::learn::Learned;
 use super::network::{Network, Told};
 use crate::setup::Setup;
 
@@ -43,6 +44,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) stopped_by: Option<Violation>,
     /// What would have been needed, for `--learn`.
     pub(crate) wanted: Vec<Wanted>,
+    learned: Learned,
     pub(crate) wall: Option<Wall>,
     pub(crate) got: Option<Got>,
     /// What was refused already, so that a program that tries again and again is told once.
@@ -100,6 +102,7 @@ impl<'a> Keeper<'a> {
             counts: Counts::default(),
             stopped_by: None,
             wanted: Vec::new(),
+            learned: Learned::default(),
             wall: None,
             got: None,
             told: BTreeSet::new(),
@@ -212,6 +215,7 @@ impl<'a> Keeper<'a> {
 
     /// The same for what the proxy refused.
     fn refuse(&mut self, class: Class, refusal: &Refusal, program: Program) -> Ruling {
+        self.learned.connect(&refusal.host, refusal.port);
         let target = format!("{}:{}", refusal.host, refusal.port);
         self.refuse_connection(class, target, refusal.reason.clone(), program)
     }
@@ -222,6 +226,7 @@ impl<'a> Keeper<'a> {
             ViolationAction::Stop if self.action == ViolationAction::Stop => Class::Stop,
             _ => Class::Deny,
         };
+        self.learned.look_up(&name);
         // Resolvers ask for every kind of address, and again.
         let known = self.told.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
         let program = if known { Program::default() } else { who() };
@@ -282,6 +287,11 @@ impl<'a> Keeper<'a> {
                 Told::LookedUp(..) | Told::Opening { .. } | Told::Failed(_) => {}
             }
         }
+    }
+
+    /// The lines about the network that would have allowed what was refused.
+    pub(crate) fn learned_network(&self) -> Option<String> {
+        self.learned.lines(&self.ground)
     }
 
     fn tell_connection(&mut self, connection: &Connection) {
@@ -470,6 +480,7 @@ impl Warden for Keeper<'_> {
             // Granted, but there is no door for it. A proxy would get there.
             return Ruling::Refuse(rustix::io::Errno::CONNREFUSED.raw_os_error());
         }
+        self.learned.connect(&host.to_string(), target.port());
         let target = host.with_port(target.port());
         match self.refuse_connection(self.class(), target, reason, program.clone()) {
             Ruling::Refuse(_) => Ruling::Refuse(rustix::io::Errno::NETUNREACH.raw_os_error()),

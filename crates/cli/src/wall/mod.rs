@@ -5,6 +5,7 @@ mod births;
 pub(crate) mod events;
 mod git_config;
 pub(crate) mod keeper;
+mod learn;
 mod network;
 mod report;
 pub(crate) mod survey;

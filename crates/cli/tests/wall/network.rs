@@ -9,6 +9,7 @@ mod connections;
 mod failure;
 mod grants;
 mod ground;
+mod learn;
 mod levels;
 mod lookups;
 mod ports;
