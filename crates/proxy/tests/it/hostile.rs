@@ -1,9 +1,10 @@
 //! Clients that mean harm: slow ones, half-open ones, floods, and requests inside requests.
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
-use std::thread;
 use std::time::Duration;
+
+use rustix::net::sockopt;
 
 use crate::support::{Origin, Setup, World, dial, eventually, read_all, status};
 
@@ -178,7 +179,9 @@ fn a_client_that_goes_away_takes_its_server_along() {
     let (mut stream, code) = world.connect(&entry);
     assert_eq!(code, 200);
     stream.write_all(b"hello, world\n").unwrap();
-    thread::sleep(Duration::from_millis(10));
+    // What it said has arrived, and then it is gone without a word.
+    stream.read_exact(&mut [0; 13]).unwrap();
+    sockopt::set_socket_linger(&stream, Some(Duration::ZERO)).unwrap();
     drop(stream);
     let connection = eventually(|| world.witness.connections.lock().unwrap().first().cloned());
     assert_eq!(connection.sent, 13);

@@ -58,8 +58,11 @@ fn none_is_lost_at_the_end_of_a_run() {
             assert_eq!(connections[0]["program"]["argv"][0], "curl", "{ran:?}");
         }
         // One that still stands when the run ends is told as well.
-        let port = ground.plain.port;
-        let script = format!("exec 3<>/dev/tcp/{GRANTED}/{port}; printf 'GET ' >&3; sleep 0.3");
+        let script = format!(
+            "exec 3<>/dev/tcp/{GRANTED}/{0}; printf 'GET /page.txt HTTP/1.1\\r\\nHost: \
+             {GRANTED}:{0}\\r\\n\\r\\n' >&3; while read -r line <&3 && [ \"$line\" != PAGE ]; do :; done",
+            ground.plain.port
+        );
         let ran = ground.run(&script);
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert_eq!(ran.events("connection").len(), 1, "{ran:?}");
