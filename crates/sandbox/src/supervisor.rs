@@ -3,133 +3,38 @@
 //! A single thread takes every event in turn, so that nothing happens between a violation and the
 //! end of the run that it causes.
 
-use std::ffi::OsString;
+mod serve;
+
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use model::{AbsPath, Caller, Plan};
+use model::{AbsPath, Caller};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use crate::Operation;
-use crate::calls;
 use crate::cover::Cover;
 use crate::doors::Doors;
 use crate::drafts::Drafts;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
-use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
+use crate::got::{Attribution, Enforcement, Got, Lack};
 use crate::group::Group;
-use crate::inside::{Canary, Inside, Layer};
-use crate::late::{self, Spaces};
-use crate::notify::{self, Judged, Watcher};
+use crate::inside::{Inside, Layer};
+use crate::late::Spaces;
+use crate::launch::{End, Launch, Outcome, WallError};
 use crate::owners::Owners;
 use crate::probe;
 use crate::processors::Processors;
 use crate::program;
 use crate::skeleton::Skeleton;
-use crate::sys::{self, Cloned, Reply};
+use crate::sys::{self, Cloned};
 use crate::talk::{self, Message};
-use crate::terrain::View;
 use crate::tripwire::Tripwire;
 use crate::unmounted::{self, Unmounted};
 use crate::usage::{Activity, Usage};
 use crate::warden::{News, Warden};
-
-/// What to run, and how.
-pub struct Launch<'a> {
-    /// The plan.
-    pub plan: &'a Plan,
-    /// The command and its arguments.
-    pub command: &'a [OsString],
-    /// The best to try for.
-    pub asked: Asked,
-    /// The least to accept.
-    pub minimum: Enforcement,
-    /// What must be out of reach.
-    pub canary: &'a Canary,
-    /// Who runs.
-    pub user: (u32, u32),
-    /// Whether files may have to be covered while the run goes on.
-    pub covers: bool,
-    /// Layers to leave out, for tests.
-    pub omit: &'a [Layer],
-}
-
-/// How a run ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum End {
-    /// The command ended by itself, with what a shell would show.
-    Exited {
-        /// The exit status.
-        code: u8,
-        /// The signal that ended it, if one did.
-        signal: Option<i32>,
-    },
-    /// A violation ended it.
-    Violation,
-    /// A limit ended it.
-    Limit(&'static str),
-    /// The command could not be run.
-    NotRun(Failed),
-    /// The first process inside was killed from outside.
-    Lost,
-}
-
-/// What is known after a run.
-#[derive(Debug)]
-pub struct Outcome {
-    /// How it ended.
-    pub end: End,
-    /// What it used.
-    pub usage: Usage,
-    /// Which limits a control group held, and which each process by itself.
-    pub limited_by: &'static str,
-    /// The limits that a control group had to hold, by name.
-    pub reached: Vec<&'static str>,
-    /// Whether something may have been changed: a call was made that can, or nobody watched.
-    pub changed: bool,
-    /// What was written beside a file that may be written, and is lost.
-    pub lost: Vec<AbsPath>,
-}
-
-/// Why there was no run.
-#[derive(Debug, thiserror::Error)]
-pub enum WallError {
-    /// A step of the set-up failed.
-    #[error("{failed}")]
-    Failed {
-        /// Which.
-        failed: Failed,
-        /// What is known about the cause.
-        diagnosis: Vec<Lack>,
-    },
-    /// The machine gives less than is accepted.
-    #[error("this machine gives only `{got}`, and `{minimum}` is the least that is accepted")]
-    TooWeak {
-        /// What it gives.
-        got: Enforcement,
-        /// What is accepted.
-        minimum: Enforcement,
-        /// Why.
-        diagnosis: Vec<Lack>,
-    },
-    /// A forbidden act worked.
-    #[error("the wall does not hold: from inside, {0} worked")]
-    DoesNotHold(String),
-}
-
-impl WallError {
-    /// What is known about the cause.
-    pub fn diagnosis(&self) -> &[Lack] {
-        match self {
-            Self::Failed { diagnosis, .. } | Self::TooWeak { diagnosis, .. } => diagnosis,
-            Self::DoesNotHold(_) => &[],
-        }
-    }
-}
 
 /// How long the set-up may take before it counts as stuck.
 const SETUP_TIME: Duration = Duration::from_mins(1);
@@ -137,37 +42,7 @@ const SETUP_TIME: Duration = Duration::from_mins(1);
 /// How long a killed process may take until its death is sealed.
 const DYING_TIME: Duration = Duration::from_secs(10);
 
-/// Runs a command behind the wall, until it has ended and nothing of it is left.
-pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
-    let mut got = probe::probe(launch.asked, launch.plan);
-    if got.enforcement < launch.minimum {
-        let minimum = launch.minimum;
-        return Err(WallError::TooWeak { got: got.enforcement, minimum, diagnosis: got.lacking });
-    }
-    loop {
-        match attempt(launch, got.clone(), warden) {
-            // Less may be accepted, and every event says that it is less.
-            Err(WallError::Failed { failed, diagnosis }) => {
-                match probe::less(&got, launch.minimum, &failed, &diagnosis) {
-                    Some(less) => got = less,
-                    None => return Err(WallError::Failed { failed, diagnosis }),
-                }
-            }
-            done => return done,
-        }
-    }
-}
-
-fn attempt(launch: &Launch<'_>, got: Got, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
-    if got.enforcement == Enforcement::Namespaces {
-        return Supervisor::start(launch, got, None)?.watch(warden);
-    }
-    let unmounted = Unmounted::of(launch.plan);
-    let launch = Launch { plan: &unmounted.plan, ..*launch };
-    Supervisor::start(&launch, got, Some(&unmounted))?.watch(warden)
-}
-
-struct Supervisor<'a> {
+pub(crate) struct Supervisor<'a> {
     launch: &'a Launch<'a>,
     got: Got,
     /// What there is instead of mounts.
@@ -214,7 +89,7 @@ enum Next {
 }
 
 impl<'a> Supervisor<'a> {
-    fn start(
+    pub(crate) fn start(
         launch: &'a Launch<'a>,
         got: Got,
         unmounted: Option<&'a Unmounted>,
@@ -302,7 +177,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Takes events until the run has ended, then clears up after it.
-    fn watch(mut self, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
+    pub(crate) fn watch(mut self, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
         let next = loop {
             match self.turn(warden) {
                 Next::GoOn => {}
@@ -469,148 +344,6 @@ impl<'a> Supervisor<'a> {
             return Next::End(End::Limit("idle_seconds"));
         }
         Next::GoOn
-    }
-
-    fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
-        let Some(device) = &self.device else { return Next::GoOn };
-        let length = match rustix::io::read(device, &mut self.request[..]) {
-            Ok(length) => length,
-            Err(rustix::io::Errno::NODEV) => {
-                self.device = None;
-                return Next::GoOn;
-            }
-            // A request that was taken back, or nothing there after all.
-            Err(_) => return Next::GoOn,
-        };
-        let mut view = View {
-            skeleton: &self.skeleton,
-            warden,
-            processes: self.processes.as_ref(),
-            rehearsal: self.started.is_none(),
-            stop: false,
-        };
-        let request = self.request.get(..length).unwrap_or_default();
-        let reply = self.tripwire.serve(request, &mut view);
-        if view.stop {
-            self.kill();
-            return Next::End(End::Violation);
-        }
-        if self.started.is_some() {
-            self.activity.happened();
-        }
-        let Ok(Some(reply)) = reply else { return Next::GoOn };
-        match rustix::io::write(device, reply) {
-            // The asker may be gone, which is no matter.
-            Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
-            // It would wait for ever.
-            Err(error) => Next::Fail(self.failed(Step::Talk, error.into())),
-        }
-    }
-
-    fn serve_call(&mut self, warden: &mut dyn Warden) -> Next {
-        let Some(listener) = &self.listener else { return Next::GoOn };
-        let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
-            return Next::GoOn;
-        };
-        let mut watcher = Watcher {
-            plan: self.launch.plan,
-            warden,
-            rehearsal: self.started.is_none(),
-            reads: self.got.attribution == Attribution::Notify,
-            own_root: self.got.enforcement == Enforcement::Namespaces,
-            processes: self.processes.as_ref(),
-            private: &self.private,
-            drafts: &mut self.drafts,
-        };
-        if self.started.is_some() {
-            self.activity.happened();
-            self.unchanged &= !calls::may_change(&notification.data);
-        }
-        match watcher.judge(listener.as_fd(), &notification) {
-            Judged::Reply(reply) => notify::answer(listener, &notification, reply),
-            Judged::Stop => {
-                self.kill();
-                return Next::End(End::Violation);
-            }
-            Judged::Make(path, operation, flags) => {
-                let started = match &self.spaces {
-                    Some(spaces) => late::start(&path, operation, spaces),
-                    None => Err(io::Error::from_raw_os_error(libc::EACCES)),
-                };
-                let ended = started.and_then(|helper| self.serve_while(helper, warden));
-                if let Some(listener) = &self.listener {
-                    let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
-                    match late::reply(ended, operation) {
-                        // It would fail now, because the file is there.
-                        Reply::Continue if exclusive => {
-                            notify::lend_made(listener, &notification, &path, flags);
-                        }
-                        reply => notify::answer(listener, &notification, reply),
-                    }
-                }
-            }
-            Judged::Lend => notify::lend(listener, &notification),
-            Judged::Draft(path) => {
-                notify::lend_file(listener, &notification, self.drafts.begin(&path));
-            }
-            Judged::Publish(draft, to) => {
-                let done = self.publish(&draft, &to, warden);
-                if let Some(listener) = &self.listener {
-                    let error = done.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
-                    let reply = error.map_or(Reply::Done, Reply::Errno);
-                    notify::answer(listener, &notification, reply);
-                }
-            }
-        }
-        Next::GoOn
-    }
-
-    /// Makes a draft the text of the file it is for, which may have to be made.
-    fn publish(
-        &mut self,
-        draft: &AbsPath,
-        to: &AbsPath,
-        warden: &mut dyn Warden,
-    ) -> io::Result<()> {
-        if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
-            let spaces = self.spaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
-            let helper = late::start(to, Operation::Create, spaces)?;
-            match self.serve_while(helper, warden)? {
-                0 => {}
-                errno => return Err(io::Error::from_raw_os_error(errno)),
-            }
-        }
-        self.drafts.publish(draft, to)?;
-        self.drafts.forget(draft);
-        Ok(())
-    }
-
-    /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
-    /// outside the ground are ours to answer.
-    fn serve_while(&mut self, helper: i32, warden: &mut dyn Warden) -> io::Result<i32> {
-        let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
-        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
-        loop {
-            let asked = {
-                let mut polled = vec![PollFd::new(&process, PollFlags::IN)];
-                polled.extend(self.device.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
-                match rustix::event::poll(&mut polled, None) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                let ready = |at: usize| {
-                    polled.get(at).is_some_and(|polled: &PollFd<'_>| !polled.revents().is_empty())
-                };
-                if ready(0) {
-                    return sys::wait_for(helper);
-                }
-                ready(1)
-            };
-            if asked {
-                // What it means for the run is heard again on the next turn.
-                let _ = self.serve_tripwire(warden);
-            }
-        }
     }
 
     fn hear(&mut self, warden: &mut dyn Warden) -> Next {

@@ -1,0 +1,162 @@
+//! What a run asks of its supervisor: requests of the tripwire, and watched calls.
+
+use std::io;
+use std::os::fd::AsFd;
+
+use model::AbsPath;
+use rustix::event::{PollFd, PollFlags};
+use rustix::process::{Pid, PidfdFlags};
+
+use super::{Next, Supervisor};
+use crate::failure::Step;
+use crate::got::{Attribution, Enforcement};
+use crate::launch::End;
+use crate::notify::{self, Judged, Watcher};
+use crate::sys::{self, Reply};
+use crate::terrain::View;
+use crate::warden::Warden;
+use crate::{Operation, calls, late};
+
+impl Supervisor<'_> {
+    pub(super) fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(device) = &self.device else { return Next::GoOn };
+        let length = match rustix::io::read(device, &mut self.request[..]) {
+            Ok(length) => length,
+            Err(rustix::io::Errno::NODEV) => {
+                self.device = None;
+                return Next::GoOn;
+            }
+            // A request that was taken back, or nothing there after all.
+            Err(_) => return Next::GoOn,
+        };
+        let mut view = View {
+            skeleton: &self.skeleton,
+            warden,
+            processes: self.processes.as_ref(),
+            rehearsal: self.started.is_none(),
+            stop: false,
+        };
+        let request = self.request.get(..length).unwrap_or_default();
+        let reply = self.tripwire.serve(request, &mut view);
+        if view.stop {
+            self.kill();
+            return Next::End(End::Violation);
+        }
+        if self.started.is_some() {
+            self.activity.happened();
+        }
+        let Ok(Some(reply)) = reply else { return Next::GoOn };
+        match rustix::io::write(device, reply) {
+            // The asker may be gone, which is no matter.
+            Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
+            // It would wait for ever.
+            Err(error) => Next::Fail(self.failed(Step::Talk, error.into())),
+        }
+    }
+
+    pub(super) fn serve_call(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(listener) = &self.listener else { return Next::GoOn };
+        let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
+            return Next::GoOn;
+        };
+        let mut watcher = Watcher {
+            plan: self.launch.plan,
+            warden,
+            rehearsal: self.started.is_none(),
+            reads: self.got.attribution == Attribution::Notify,
+            own_root: self.got.enforcement == Enforcement::Namespaces,
+            processes: self.processes.as_ref(),
+            private: &self.private,
+            drafts: &mut self.drafts,
+        };
+        if self.started.is_some() {
+            self.activity.happened();
+            self.unchanged &= !calls::may_change(&notification.data);
+        }
+        match watcher.judge(listener.as_fd(), &notification) {
+            Judged::Reply(reply) => notify::answer(listener, &notification, reply),
+            Judged::Stop => {
+                self.kill();
+                return Next::End(End::Violation);
+            }
+            Judged::Make(path, operation, flags) => {
+                let started = match &self.spaces {
+                    Some(spaces) => late::start(&path, operation, spaces),
+                    None => Err(io::Error::from_raw_os_error(libc::EACCES)),
+                };
+                let ended = started.and_then(|helper| self.serve_while(helper, warden));
+                if let Some(listener) = &self.listener {
+                    let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
+                    match late::reply(ended, operation) {
+                        // It would fail now, because the file is there.
+                        Reply::Continue if exclusive => {
+                            notify::lend_made(listener, &notification, &path, flags);
+                        }
+                        reply => notify::answer(listener, &notification, reply),
+                    }
+                }
+            }
+            Judged::Lend => notify::lend(listener, &notification),
+            Judged::Draft(path) => {
+                notify::lend_file(listener, &notification, self.drafts.begin(&path));
+            }
+            Judged::Publish(draft, to) => {
+                let done = self.publish(&draft, &to, warden);
+                if let Some(listener) = &self.listener {
+                    let error = done.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
+                    let reply = error.map_or(Reply::Done, Reply::Errno);
+                    notify::answer(listener, &notification, reply);
+                }
+            }
+        }
+        Next::GoOn
+    }
+
+    /// Makes a draft the text of the file it is for, which may have to be made.
+    fn publish(
+        &mut self,
+        draft: &AbsPath,
+        to: &AbsPath,
+        warden: &mut dyn Warden,
+    ) -> io::Result<()> {
+        if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
+            let spaces = self.spaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
+            let helper = late::start(to, Operation::Create, spaces)?;
+            match self.serve_while(helper, warden)? {
+                0 => {}
+                errno => return Err(io::Error::from_raw_os_error(errno)),
+            }
+        }
+        self.drafts.publish(draft, to)?;
+        self.drafts.forget(draft);
+        Ok(())
+    }
+
+    /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
+    /// outside the ground are ours to answer.
+    fn serve_while(&mut self, helper: i32, warden: &mut dyn Warden) -> io::Result<i32> {
+        let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
+        loop {
+            let asked = {
+                let mut polled = vec![PollFd::new(&process, PollFlags::IN)];
+                polled.extend(self.device.as_ref().map(|it| PollFd::new(it, PollFlags::IN)));
+                match rustix::event::poll(&mut polled, None) {
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => return Err(error.into()),
+                }
+                let ready = |at: usize| {
+                    polled.get(at).is_some_and(|polled: &PollFd<'_>| !polled.revents().is_empty())
+                };
+                if ready(0) {
+                    return sys::wait_for(helper);
+                }
+                ready(1)
+            };
+            if asked {
+                // What it means for the run is heard again on the next turn.
+                let _ = self.serve_tripwire(warden);
+            }
+        }
+    }
+}
