@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use model::{AbsPath, Kind, Net, Piece, Plan};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use self::links::Links;
 use self::read::{absolute, is_stream, named, read_address};
@@ -175,10 +175,15 @@ impl Watcher<'_> {
             Operation::Rename => {
                 let named = named(pid, call.second?)?;
                 let to = self.leads(&named, false, pid)?;
-                if !self.plan.allows(&to, true) || self.warden.is_guarded(&to, Operation::Rename) {
-                    return Some(self.path(Operation::Rename, &named, false, pid, 0));
+                // We write it ourselves, on the host: into a single file of the host that was
+                // granted, and nothing else that the run may write.
+                if self.is_single_file(&to) && !self.warden.is_guarded(&to, Operation::Rename) {
+                    Judged::Publish(draft, to)
+                } else if self.plan.allows(&to, true) {
+                    Judged::Reply(Reply::Errno(libc::EXDEV))
+                } else {
+                    self.path(Operation::Rename, &named, false, pid, 0)
                 }
-                Judged::Publish(draft, to)
             }
             Operation::Remove => {
                 self.drafts.forget(&draft);
@@ -307,6 +312,13 @@ impl Watcher<'_> {
         operation == Operation::Rename && !self.own_root && self.plan.pieces.iter().any(pinned)
     }
 
+    /// Whether a path is a file that may be written by itself.
+    fn is_single_file(&self, path: &AbsPath) -> bool {
+        let single =
+            |piece: &Piece| piece.path == *path && piece.kind == Kind::Write && !piece.directory;
+        self.plan.late.contains(path) || self.plan.piece(path).is_some_and(single)
+    }
+
     /// Whether a path is the host's, rather than private to the run.
     fn is_hosts(&self, path: &AbsPath) -> bool {
         let piece = self.plan.piece(path);
@@ -372,8 +384,13 @@ pub(crate) fn lend_made(
     flags: u32,
 ) {
     let flags = OFlags::from_bits_retain(flags) & (OFlags::ACCMODE | OFlags::APPEND);
-    let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let file = rustix::fs::open(path.as_path(), flags, Mode::empty());
+    let file = rustix::fs::openat2(
+        rustix::fs::CWD,
+        path.as_path(),
+        flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS,
+    );
     lend_file(listener, notification, file.map_err(io::Error::from));
 }
 

@@ -24,9 +24,9 @@ pub fn version() -> i32 {
 /// In namespaces, mounts decide what is there and what can be written; Landlock adds that nothing
 /// is written outside the ground whatever the mounts say, that no mount changes, and that signals
 /// and abstract sockets stay inside. Reading is left to the mounts, because every open would pay
-/// for a rule about it, with one exception: a directory that was handed over as an open
-/// descriptor leads around them. Then reading is allowed at the root only: a read that Landlock
-/// refuses inside never reaches the tripwire, and nobody would be told.
+/// for a rule about it, with one exception: what was handed over as an open descriptor leads around
+/// them. Then reading below a directory is allowed at the root only (a read that Landlock refuses
+/// inside never reaches the tripwire, and nobody would be told), and a file is not truncated.
 pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Failed> {
     let version = version();
     if version < 1 {
@@ -48,10 +48,15 @@ fn apply(
 ) -> Result<RulesetStatus, landlock::RulesetError> {
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
-    let reads = enforcement == Enforcement::Landlock || is_given_directory();
-    // Whoever may truncate is asked at every open as well. What cannot be written behind a mount
-    // cannot be truncated there.
-    let handled = if reads { all } else { all & !(read | AccessFs::Truncate) };
+    let given = given();
+    let reads = enforcement == Enforcement::Landlock || given == Given::Directory;
+    let handled = match given {
+        _ if reads => all,
+        Given::File => all & !read,
+        // Whoever may truncate is asked at every open as well. What cannot be written behind a
+        // mount cannot be truncated there.
+        _ => all & !(read | AccessFs::Truncate),
+    };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(handled)?
@@ -86,15 +91,30 @@ fn apply(
     Ok(created.restrict_self()?.ruleset)
 }
 
-/// Whether one of the descriptors that the command gets is a directory.
-fn is_given_directory() -> bool {
-    let given = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-    given.iter().any(|descriptor| {
-        let kind = rustix::fs::fstat(descriptor).map(|file| FileType::from_raw_mode(file.st_mode));
-        // One that is not there leads nowhere; of any other that cannot be told, more is asked.
-        !matches!(kind, Ok(kind) if kind != FileType::Directory)
-            && !matches!(kind, Err(rustix::io::Errno::BADF))
-    })
+/// The most that the command can do with what it gets on its standard descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Given {
+    /// Read and write it.
+    Stream,
+    /// Open it anew, with other rights.
+    File,
+    /// Reach what is below it.
+    Directory,
+}
+
+fn given() -> Given {
+    let all = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
+    let kind = |descriptor| match rustix::fs::fstat(descriptor) {
+        Ok(file) => match FileType::from_raw_mode(file.st_mode) {
+            FileType::Directory => Given::Directory,
+            FileType::RegularFile => Given::File,
+            _ => Given::Stream,
+        },
+        // One that is not there leads nowhere.
+        Err(rustix::io::Errno::BADF) => Given::Stream,
+        Err(_) => Given::Directory,
+    };
+    all.map(kind).into_iter().max().unwrap_or(Given::Directory)
 }
 
 /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries around

@@ -36,7 +36,12 @@ fn landlock_keeps_what_mounts_do_not_know() {
     holds_with(
         &["--attribution", "inferred"],
         "landlock",
-        &["open for writing what came on standard input", "read below standard input"],
+        &[
+            "open for writing what came on standard input",
+            "cut off what came on standard input",
+            "cut off what came on standard input while opening it",
+            "read below standard input",
+        ],
     );
 }
 

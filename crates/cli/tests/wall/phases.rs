@@ -110,6 +110,19 @@ os.replace(t + '.tmp', t)\"",
                 assert_eq!(beside.count(), 0, "{way}");
             }
         }
+        // What is private to the run is not the host's of the same name.
+        let shared = tempfile::NamedTempFile::new_in("/tmp").unwrap();
+        std::fs::set_permissions(
+            shared.path(),
+            std::os::unix::fs::PermissionsExt::from_mode(0o666),
+        )
+        .unwrap();
+        let name = shared.path().display();
+        let script =
+            format!("echo x > TODO.md.new; touch {name}; mv TODO.md.new {name}; echo next");
+        let ran = yard.run(&["--phase", "plan"], &script);
+        assert_eq!(ran.stdout, "next\n", "{ran:?}");
+        assert_eq!(std::fs::read_to_string(shared.path()).unwrap(), "", "{ran:?}");
         let ran = yard.run(&["--phase", "plan"], "echo x > TODO.md.bak");
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.stderr.contains("TODO.md.bak may not be written"), "{ran:?}");

@@ -63,7 +63,7 @@ print(os.pread(call('pidfd_getfd', process, DESCRIPTOR, 0), 100, 0))
         Host(signalled),
         "call('pidfd_send_signal', call('pidfd_open', NEIGHBOUR, 0), 10, 0, 0)",
     ),
-    python("a place in the queue", Host(slowed), "os.setpriority(os.PRIO_PROCESS, NEIGHBOUR, 7)"),
+    python("a place in the queue", Host(slowed), "os.setpriority(os.PRIO_PROCESS, NEIGHBOUR, 19)"),
     python(
         "a limit",
         Host(limited),
@@ -123,7 +123,7 @@ fn status(ground: &Ground, file: &str) -> String {
 fn slowed(ground: &Ground) -> bool {
     let stat = status(ground, "stat");
     let after_name = stat.rsplit_once(')').unwrap().1;
-    after_name.split_whitespace().nth(16) == Some("7")
+    after_name.split_whitespace().nth(16) == Some("19")
 }
 
 fn limited(ground: &Ground) -> bool {

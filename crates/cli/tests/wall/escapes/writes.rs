@@ -154,6 +154,18 @@ swinger.join()
         "echo $MARK >> /proc/self/fd/0 || echo $MARK >> /dev/stdin",
     )
     .after_outside("exec 0<$OUTSIDE/victim.txt"),
+    python(
+        "cut off what came on standard input",
+        Host(emptied),
+        "os.truncate('/proc/self/fd/0', 0)",
+    )
+    .after_outside("exec 0<$OUTSIDE/victim.txt"),
+    python(
+        "cut off what came on standard input while opening it",
+        Host(emptied),
+        "os.open('/dev/stdin', os.O_RDONLY | os.O_TRUNC)",
+    )
+    .after_outside("exec 0<$OUTSIDE/victim.txt"),
     bash("write below standard input", Mark("outside/new"), "echo $MARK > /dev/stdin/new")
         .after_outside("exec 0<$OUTSIDE"),
     // By another way into the kernel.
