@@ -1,5 +1,7 @@
 //! [`Keeper`]: rules on what is refused inside, by the same policy as everything else.
 
+mod network;
+
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
@@ -12,7 +14,6 @@ use model::{
 };
 use policy::wall::{Interest, Mark, Quiet};
 use policy::{NetworkGround, ViolationAction};
-use proxy::{Connection, Refusal};
 use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
@@ -194,119 +195,9 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    fn refuse_connection(
-        &mut self,
-        class: Class,
-        target: String,
-        reason: Reason,
-        program: Program,
-    ) -> Ruling {
-        self.rule(Violation {
-            class,
-            operation: Operation::Connect,
-            path: target,
-            program,
-            rule: Some(reason.rule),
-            origin: Some(reason.origin),
-            text: Some(reason.text),
-            remedy: reason.instead,
-        })
-    }
-
-    /// The same for what the proxy refused.
-    fn refuse(&mut self, class: Class, refusal: &Refusal, program: Program) -> Ruling {
-        self.learned.connect(&refusal.host, refusal.port);
-        let target = format!("{}:{}", refusal.host, refusal.port);
-        self.refuse_connection(class, target, refusal.reason.clone(), program)
-    }
-
-    /// Tools look names up without wanting to connect: refused, and no reason to stop by itself.
-    fn looked_up(&mut self, name: String, who: impl Fn() -> Program) -> Ruling {
-        let class = match self.setup.loaded.policy.violation.lookups.value {
-            ViolationAction::Stop if self.action == ViolationAction::Stop => Class::Stop,
-            _ => Class::Deny,
-        };
-        self.learned.look_up(&name);
-        // Resolvers ask for every kind of address, and again.
-        let known = self.told.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
-        let program = if known { Program::default() } else { who() };
-        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.ground, &host));
-        let violation = Violation {
-            class,
-            operation: Operation::LookUp,
-            path: name,
-            program,
-            rule: reason.as_ref().map(|reason| reason.rule.clone()),
-            origin: reason.as_ref().map(|reason| reason.origin.clone()),
-            text: reason.as_ref().map(|reason| reason.text.clone()),
-            remedy: reason.and_then(|reason| reason.instead),
-        };
-        self.rule(violation)
-    }
-
-    /// Takes one of the proxy's words, and answers it unless the run ends by it.
-    fn hear(&mut self, told: &Told, who: &dyn Fn(&Caller) -> Program) -> News {
-        // A client may have gone away before it gets its answer.
-        match told {
-            Told::Refused(refusal, answer) => {
-                let ruling = self.refuse(self.class(), refusal, who(&refusal.client));
-                if ruling == Ruling::Stop {
-                    return News::Stop;
-                }
-                let _ = answer.send(proxy::Answer::Refuse);
-            }
-            Told::LookedUp(name, client, heard) => {
-                if self.looked_up(name.clone(), || who(client)) == Ruling::Stop {
-                    return News::Stop;
-                }
-                let _ = heard.send(());
-            }
-            // The client goes on once this is dropped.
-            Told::Opening { number, client, .. } => {
-                self.clients.insert(*number, who(client));
-            }
-            Told::Failed(number) => {
-                self.clients.remove(number);
-            }
-            Told::Closed(connection) => self.tell_connection(connection),
-        }
-        News::GoOn
-    }
-
-    /// The run is over: connections that stood until now, and what was refused in its last moment.
-    pub(crate) fn close_network(&mut self) {
-        let Some(network) = self.network.take() else { return };
-        // The first of them has had its say.
-        let unheard = std::mem::take(&mut self.unanswered).into_iter().skip(1);
-        for told in unheard.chain(network.close()) {
-            match &told {
-                Told::Refused(refusal, _) => {
-                    self.refuse(Class::Deny, refusal, Program::default());
-                }
-                Told::Closed(connection) => self.tell_connection(connection),
-                Told::LookedUp(..) | Told::Opening { .. } | Told::Failed(_) => {}
-            }
-        }
-    }
-
     /// The lines about the network that would have allowed what was refused.
     pub(crate) fn learned_network(&self) -> Option<String> {
         self.learned.lines(&self.ground)
-    }
-
-    fn tell_connection(&mut self, connection: &Connection) {
-        let program = self.clients.remove(&connection.number).unwrap_or_default();
-        self.events.tell(&Event::Connection {
-            run: &self.run,
-            host: &connection.host,
-            port: connection.port,
-            address: connection.address.to_string(),
-            route: connection.route.to_string(),
-            sent: connection.sent,
-            received: connection.received,
-            seconds: connection.duration.as_secs_f64(),
-            program,
-        });
     }
 
     /// Tells a violation once, and says what becomes of the run.

@@ -10,5 +10,7 @@ mod network;
 mod report;
 pub(crate) mod survey;
 pub(crate) mod sweep;
+mod who;
+mod worktree;
 
 pub(crate) use report::{ended, not_built, refusal};

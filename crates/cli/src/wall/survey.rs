@@ -4,16 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use agents::Agent;
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, FileText, Level};
-use policy::wall::{
-    self, AgentSite, Entry, GIT_NAMES, Grant, Identity, Interest, Mark, Marked, Site, User,
-    Worktree,
-};
+use model::{AbsPath, Level};
+use policy::wall::{self, AgentSite, Entry, GIT_NAMES, Grant, Interest, Mark, Marked, Site};
 use policy::{Ground, Policy};
+
+use super::who::{identity, user};
+use super::worktree::worktree;
 
 /// What was found.
 pub(crate) struct Survey {
@@ -409,104 +409,4 @@ fn grants(policy: &Policy, ground: &Ground, resolver: &mut Resolver) -> Vec<Gran
         }
     }
     grants
-}
-
-/// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
-/// alone could name any directory.
-fn worktree(workspace: &AbsPath) -> Option<Worktree> {
-    let mut resolver = Resolver::default();
-    let mut real = |path: PathBuf| resolver.resolve(&path).ok();
-    let own = real(facts::linked_git_dir(workspace.as_path())?)?;
-    let text = |path: PathBuf| match facts::read_small(&path) {
-        FileText::Text(text) => Some(text.trim().to_owned()),
-        _ => None,
-    };
-    let common = real(own.as_path().join(text(own.as_path().join("commondir"))?))?;
-    let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
-    if own.parent().parent() != common || back != workspace.join(".git".as_ref()) {
-        return None;
-    }
-    let head = text(own.as_path().join("HEAD"))?;
-    let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
-    // A run can write this file: nothing in it may lead out of the branches.
-    let plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
-    let branch = branch.filter(|name| name.starts_with("refs/heads") && plain(name));
-    let (mut branch_dirs, mut missing) = (Vec::new(), Vec::new());
-    let mut others = Vec::new();
-    let mut own_refs = Vec::new();
-    for base in ["", "logs"] {
-        let Some(branch) = &branch else { continue };
-        let Ok(own_ref) = AbsPath::lexical(&common.as_path().join(base).join(branch)) else {
-            continue;
-        };
-        let dir = own_ref.parent();
-        if real(dir.as_path().to_path_buf()).as_ref() != Some(&dir) {
-            continue;
-        }
-        if !dir.as_path().is_dir() {
-            missing.push(dir.clone());
-        }
-        for (path, directory) in listing(&dir) {
-            if path != own_ref {
-                others.push((path, directory));
-            }
-        }
-        branch_dirs.push(dir);
-        own_refs.push(own_ref);
-    }
-    let shared = wall::WRITTEN.iter().chain(wall::KEPT).map(|name| common.as_path().join(name));
-    let own_kept = wall::OWN_KEPT.iter().map(|name| own.as_path().join(name));
-    let present = shared.chain(own_kept).filter_map(|path| {
-        let directory = path.symlink_metadata().ok()?.is_dir();
-        Some((AbsPath::lexical(&path).ok()?, directory))
-    });
-    let present = present.collect();
-    Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
-}
-
-fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
-    let Ok(entries) = std::fs::read_dir(dir.as_path()) else { return Vec::new() };
-    let entry = |entry: std::fs::DirEntry| {
-        Some((dir.join(&entry.file_name()), entry.file_type().ok()?.is_dir()))
-    };
-    entries.flatten().filter_map(entry).collect()
-}
-
-/// The name and address under which the user commits, from the user's own files.
-fn identity(home: &Path) -> Option<Identity> {
-    let files = [home.join(".config/git/config"), home.join(".gitconfig")];
-    let (mut name, mut email) = (None, None);
-    for file in files {
-        let FileText::Text(text) = facts::read_small(&file) else { continue };
-        let mut section = String::new();
-        for line in text.lines().map(str::trim) {
-            if let Some(heading) = line.strip_prefix('[') {
-                section = heading.trim_end_matches(']').trim().to_ascii_lowercase();
-            } else if section == "user"
-                && let Some((key, value)) = line.split_once('=')
-            {
-                let value = value.trim().trim_matches('"').to_owned();
-                match key.trim().to_ascii_lowercase().as_str() {
-                    "name" => name = Some(value),
-                    "email" => email = Some(value),
-                    _ => {}
-                }
-            }
-        }
-    }
-    Some(Identity { name: name?, email: email? })
-}
-
-fn user(environment: &[(OsString, OsString)]) -> User {
-    let uid = rustix::process::getuid().as_raw();
-    let gid = rustix::process::getgid().as_raw();
-    let named = environment.iter().find(|(name, _)| name == "USER" || name == "LOGNAME");
-    let plain = |name: &&OsString| {
-        !name.is_empty()
-            && name.as_bytes().iter().all(|c| c.is_ascii_alphanumeric() || b"-_.".contains(c))
-    };
-    let name = named.map(|(_, value)| value).filter(plain);
-    let name = name.map_or_else(|| "user".into(), |name| name.to_string_lossy().into_owned());
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    User { uid, gid, name, host }
 }

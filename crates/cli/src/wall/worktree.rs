@@ -1,0 +1,68 @@
+//! The repository of a linked worktree, as far as a run may write it.
+
+use std::path::{Component, PathBuf};
+
+use facts::Resolver;
+use model::{AbsPath, FileText};
+use policy::wall::{self, Worktree};
+
+/// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
+/// alone could name any directory.
+pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
+    let mut resolver = Resolver::default();
+    let mut real = |path: PathBuf| resolver.resolve(&path).ok();
+    let own = real(facts::linked_git_dir(workspace.as_path())?)?;
+    let text = |path: PathBuf| match facts::read_small(&path) {
+        FileText::Text(text) => Some(text.trim().to_owned()),
+        _ => None,
+    };
+    let common = real(own.as_path().join(text(own.as_path().join("commondir"))?))?;
+    let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
+    if own.parent().parent() != common || back != workspace.join(".git".as_ref()) {
+        return None;
+    }
+    let head = text(own.as_path().join("HEAD"))?;
+    let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
+    // A run can write this file: nothing in it may lead out of the branches.
+    let plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
+    let branch = branch.filter(|name| name.starts_with("refs/heads") && plain(name));
+    let (mut branch_dirs, mut missing) = (Vec::new(), Vec::new());
+    let mut others = Vec::new();
+    let mut own_refs = Vec::new();
+    for base in ["", "logs"] {
+        let Some(branch) = &branch else { continue };
+        let Ok(own_ref) = AbsPath::lexical(&common.as_path().join(base).join(branch)) else {
+            continue;
+        };
+        let dir = own_ref.parent();
+        if real(dir.as_path().to_path_buf()).as_ref() != Some(&dir) {
+            continue;
+        }
+        if !dir.as_path().is_dir() {
+            missing.push(dir.clone());
+        }
+        for (path, directory) in listing(&dir) {
+            if path != own_ref {
+                others.push((path, directory));
+            }
+        }
+        branch_dirs.push(dir);
+        own_refs.push(own_ref);
+    }
+    let shared = wall::WRITTEN.iter().chain(wall::KEPT).map(|name| common.as_path().join(name));
+    let own_kept = wall::OWN_KEPT.iter().map(|name| own.as_path().join(name));
+    let present = shared.chain(own_kept).filter_map(|path| {
+        let directory = path.symlink_metadata().ok()?.is_dir();
+        Some((AbsPath::lexical(&path).ok()?, directory))
+    });
+    let present = present.collect();
+    Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
+}
+
+fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
+    let Ok(entries) = std::fs::read_dir(dir.as_path()) else { return Vec::new() };
+    let entry = |entry: std::fs::DirEntry| {
+        Some((dir.join(&entry.file_name()), entry.file_type().ok()?.is_dir()))
+    };
+    entries.flatten().filter_map(entry).collect()
+}
