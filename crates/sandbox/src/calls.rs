@@ -66,7 +66,7 @@ pub struct Call {
     pub path: PathArgument,
     /// The new path of a rename or a link.
     pub second: Option<PathArgument>,
-    /// The flags of an open.
+    /// The flags of an open, or of a rename.
     pub flags: u32,
 }
 
@@ -158,8 +158,10 @@ fn by_directory(nr: c_long, [a0, a1, a2, a3, a4, _]: [u64; 6]) -> Option<Call> {
             Call::two(O::Link, PathArgument { follow, ..old }, at(a2, a3))
         }
         libc::SYS_unlinkat => Call::one(O::Remove, at(a0, a1).unfollowed()),
-        libc::SYS_renameat | libc::SYS_renameat2 => {
-            Call::two(O::Rename, at(a0, a1).unfollowed(), at(a2, a3))
+        libc::SYS_renameat => Call::two(O::Rename, at(a0, a1).unfollowed(), at(a2, a3)),
+        libc::SYS_renameat2 => {
+            let call = Call::two(O::Rename, at(a0, a1).unfollowed(), at(a2, a3));
+            Call { flags: low(a4), ..call }
         }
         libc::SYS_truncate => Call::one(O::Truncate, PathArgument::here(a0)),
         libc::SYS_fchmodat => Call::one(O::ChangeMode, at(a0, a1)),
@@ -188,7 +190,9 @@ fn by_path(nr: c_long, [a0, a1, ..]: [u64; 6]) -> Option<Call> {
     let here = PathArgument::here;
     Some(match nr {
         libc::SYS_open => open(here(a0), low(a1)),
-        libc::SYS_creat => Call::one(O::Create, here(a0)),
+        libc::SYS_creat => {
+            open(here(a0), (libc::O_CREAT | libc::O_WRONLY | libc::O_TRUNC).cast_unsigned())
+        }
         libc::SYS_mkdir => Call::one(O::MakeDirectory, here(a0).unfollowed()),
         libc::SYS_mknod => Call::one(node(a1), here(a0).unfollowed()),
         libc::SYS_symlink => Call::one(O::SymbolicLink, here(a1).unfollowed()),

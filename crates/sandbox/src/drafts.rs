@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 
 use model::AbsPath;
@@ -13,6 +13,9 @@ use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
 
 /// As many as a run may have at a time.
 const MOST: usize = 64;
+
+/// The longest text that becomes a file. Whoever writes more can write the file itself.
+const LONGEST: u64 = 64 << 20;
 
 /// The drafts of a run, by the paths at which it believes them to be.
 #[derive(Debug, Default)]
@@ -47,16 +50,25 @@ impl Drafts {
     /// Writes a draft into the file it is for, which stays the same file: it is mounted.
     pub(crate) fn publish(&self, draft: &AbsPath, to: &AbsPath) -> io::Result<()> {
         let mut draft = self.0.get(draft).ok_or(io::ErrorKind::NotFound)?;
+        let length = draft.metadata()?.len();
+        // The run waits for this, and so does everything else that it asks.
+        if length > LONGEST {
+            return Err(io::Error::from_raw_os_error(libc::EFBIG));
+        }
         let file = rustix::fs::openat2(
             rustix::fs::CWD,
             to.as_path(),
-            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
             Mode::empty(),
             ResolveFlags::NO_SYMLINKS,
         )?;
         let mut file = File::from(file);
+        if !file.metadata()?.is_file() {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
         draft.seek(SeekFrom::Start(0))?;
-        let length = io::copy(&mut draft, &mut file)?;
+        // The run may go on writing meanwhile.
+        let length = io::copy(&mut draft.take(length), &mut file)?;
         file.set_len(length)
     }
 }
@@ -81,6 +93,9 @@ mod tests {
         assert_eq!(io::read_to_string(old).unwrap(), "second\n");
         std::os::unix::fs::symlink("TODO.md", at("link").as_path()).unwrap();
         assert!(drafts.publish(&at("TODO.md.tmp"), &at("link")).is_err(), "no link is followed");
+        let endless = File::from(drafts.begin(&at("TODO.md.tmp")).unwrap());
+        endless.set_len(1 << 62).unwrap();
+        assert!(drafts.publish(&at("TODO.md.tmp"), &at("TODO.md")).is_err(), "it has an end");
         drafts.forget(&at("TODO.md.tmp"));
         assert!(!drafts.has(&at("TODO.md.tmp")));
         assert!(drafts.publish(&at("TODO.md.tmp"), &at("TODO.md")).is_err());

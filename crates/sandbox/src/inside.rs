@@ -134,10 +134,11 @@ impl Inside<'_> {
 
     fn mount(&self) -> Result<Vec<String>, Failed> {
         let floor = if self.attribution == Attribution::Tripwire {
-            // The device must be opened in the user namespace that mounts it.
-            let device =
-                rustix::fs::open("/dev/fuse", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())
-                    .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
+            // The device must be opened in the user namespace that mounts it. A request can be
+            // taken back before it is read, or be too long, and nobody may wait for the next.
+            let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
+                .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
             Floor::Tripwire(device)
         } else {
             Floor::Empty

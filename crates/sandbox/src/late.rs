@@ -14,18 +14,27 @@ use crate::mounts::{attach_to, clone_tree_of};
 use crate::sys::{self, Bulkhead, MOUNT_RDONLY, Reply};
 
 /// Makes a granted file or directory and starts a process that lets the run write it.
-pub(crate) fn start(path: &AbsPath, operation: Operation, spaces: &Spaces) -> io::Result<i32> {
+pub(crate) fn start(path: &AbsPath, operation: Operation, spaces: &Spaces) -> io::Result<Made> {
     let made = match operation {
-        Operation::MakeDirectory => std::fs::create_dir(path.as_path()),
-        _ => OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o644)
-            .open(path.as_path())
-            .map(drop),
+        Operation::MakeDirectory => {
+            std::fs::create_dir(path.as_path())?;
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path.as_path(), flags, Mode::empty())?
+        }
+        _ => {
+            let mut new = OpenOptions::new();
+            new.read(true).write(true).create_new(true).mode(0o644).open(path.as_path())?.into()
+        }
     };
-    made?;
-    start_in_namespaces(spaces, || open_up(path))
+    let stat = rustix::fs::fstat(&made)?;
+    let helper = start_in_namespaces(spaces, || open_up(path, (stat.st_dev, stat.st_ino)))?;
+    Ok(Made { made, helper })
+}
+
+/// What was made, and the process that puts it into the run.
+pub(crate) struct Made {
+    pub(crate) made: OwnedFd,
+    pub(crate) helper: i32,
 }
 
 /// What the call gets when that process has ended: it goes on, or has been done.
@@ -38,8 +47,8 @@ pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
     }
 }
 
-/// Binds a path on itself, writable.
-fn open_up(path: &AbsPath) -> io::Result<()> {
+/// Binds a path on itself, writable, if it is still what was made: another run may be at work there.
+fn open_up(path: &AbsPath, made: (u64, u64)) -> io::Result<()> {
     let place = rustix::fs::openat2(
         rustix::fs::CWD,
         path.as_path(),
@@ -47,6 +56,10 @@ fn open_up(path: &AbsPath) -> io::Result<()> {
         Mode::empty(),
         ResolveFlags::NO_SYMLINKS,
     )?;
+    let stat = rustix::fs::fstat(&place)?;
+    if (stat.st_dev, stat.st_ino) != made {
+        return Err(io::Error::from_raw_os_error(libc::EBUSY));
+    }
     let tree = clone_tree_of(place.as_fd())?;
     sys::set_mount(tree.as_fd(), 0, MOUNT_RDONLY)?;
     attach_to(tree.as_fd(), place.as_fd())

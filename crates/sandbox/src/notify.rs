@@ -13,7 +13,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use model::{AbsPath, Kind, Net, Piece, Plan};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{FileType, OFlags};
 
 use self::links::Links;
 use self::read::{absolute, is_stream, named, read_address};
@@ -164,6 +164,7 @@ impl Watcher<'_> {
         let draft = self.leads(&named(pid, call.path)?, false, pid)?;
         if !self.drafts.has(&draft) {
             let begins = call.operation == Operation::Create
+                && call.flags & libc::O_CREAT.cast_unsigned() != 0
                 && !self.plan.allows(&draft, true)
                 && self.warden.is_draft(&draft);
             return begins.then_some(Judged::Draft(draft));
@@ -177,7 +178,12 @@ impl Watcher<'_> {
                 let to = self.leads(&named, false, pid)?;
                 // We write it ourselves, on the host: into a single file of the host that was
                 // granted, and nothing else that the run may write.
-                if self.is_single_file(&to) && !self.warden.is_guarded(&to, Operation::Rename) {
+                // `mv` asks not to replace anything first, and would then look for the draft.
+                if call.flags & !libc::RENAME_NOREPLACE != 0 {
+                    Judged::Reply(Reply::Errno(libc::EINVAL))
+                } else if self.is_single_file(&to)
+                    && !self.warden.is_guarded(&to, Operation::Rename)
+                {
                     Judged::Publish(draft, to)
                 } else if self.plan.allows(&to, true) {
                     Judged::Reply(Reply::Errno(libc::EXDEV))
@@ -376,30 +382,31 @@ pub(crate) fn lend(listener: &OwnedFd, notification: &Notification) {
     lend_file(listener, notification, file.map_err(io::Error::from));
 }
 
-/// Answers an open that wants to be the first with a file that was just made for it.
+/// Answers an open that wants to be the first with the file that was just made for it.
 pub(crate) fn lend_made(
     listener: &OwnedFd,
     notification: &Notification,
-    path: &AbsPath,
+    made: OwnedFd,
     flags: u32,
 ) {
-    let flags = OFlags::from_bits_retain(flags) & (OFlags::ACCMODE | OFlags::APPEND);
-    let file = rustix::fs::openat2(
-        rustix::fs::CWD,
-        path.as_path(),
-        flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS,
-    );
-    lend_file(listener, notification, file.map_err(io::Error::from));
+    let append = OFlags::from_bits_retain(flags) & OFlags::APPEND;
+    let set = rustix::fs::fcntl_setfl(&made, append);
+    lend_file(listener, notification, set.map(|()| made).map_err(io::Error::from));
 }
 
+/// Lends a file, and nothing that leads further.
 pub(crate) fn lend_file(
     listener: &OwnedFd,
     notification: &Notification,
     file: io::Result<OwnedFd>,
 ) {
-    let lent = file.and_then(|file| sys::lend(listener.as_fd(), notification.id, file.as_fd()));
+    let lent = file.and_then(|file| {
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        sys::lend(listener.as_fd(), notification.id, file.as_fd())
+    });
     if lent.is_err() {
         answer(listener, notification, Reply::Errno(libc::EACCES));
     }

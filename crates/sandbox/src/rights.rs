@@ -49,7 +49,9 @@ fn apply(
     let all = AccessFs::from_all(abi);
     let read = AccessFs::from_read(abi);
     let given = given();
-    let reads = enforcement == Enforcement::Landlock || given == Given::Directory;
+    // Files that are made later are handed over by descriptor as well.
+    let reads =
+        enforcement == Enforcement::Landlock || given == Given::Directory || !plan.late.is_empty();
     let handled = match given {
         _ if reads => all,
         Given::File => all & !read,

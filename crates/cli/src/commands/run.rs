@@ -111,7 +111,8 @@ impl Run<'_> {
         drop(canary);
         keeper.close_network();
         tell_limits(&mut keeper, &outcome);
-        let found = if outcome.changed { self.sweep(&mut keeper, site) } else { Vec::new() };
+        let changed = outcome.changed || self.plan.pieces.iter().any(is_of_unknown_kind);
+        let found = if changed { self.sweep(&mut keeper, site) } else { Vec::new() };
         let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
         self.tell_refusals(&keeper);
         for path in &outcome.lost {
@@ -273,6 +274,18 @@ impl Run<'_> {
         let port = listener.local_addr().map_err(Failure::unavailable)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
     }
+}
+
+/// Whether a piece can be written that lies on a file system on which names may be made in ways that
+/// nobody watches.
+fn is_of_unknown_kind(piece: &model::Piece) -> bool {
+    const EXT4: u64 = 0xef53;
+    const XFS: u64 = 0x5846_5342;
+    const TMPFS: u64 = 0x0102_1994;
+    const OVERLAY: u64 = 0x794c_7630;
+    let kind = || rustix::fs::statfs(piece.path.as_path()).ok()?.f_type.try_into().ok();
+    let known = |kind: u64| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind);
+    piece.kind == model::Kind::Write && !kind().is_some_and(known)
 }
 
 /// A limit that ended the run, and those that the kernel held while it went on.

@@ -162,6 +162,50 @@ fn a_path_through_a_process_or_a_private_link_is_told() {
     }
 }
 
+/// `/proc/self` is the process, also for a thread that works elsewhere.
+#[test]
+fn a_thread_names_what_its_process_finds() {
+    let script = "import ctypes, os, threading
+def other():
+    ctypes.CDLL(None).unshare(0x200)
+    os.chdir('/tmp')
+    open('/proc/self/cwd/.mcp.json', 'w')
+    print('next')
+thread = threading.Thread(target=other)
+thread.start()
+thread.join()";
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("project/thread.py", script);
+        let ran = yard.run(&[], "python3 thread.py");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+        assert!(ran.stderr.contains("/project/.mcp.json"), "{ran:?}");
+    }
+}
+
+/// A request that is too long for its buffer is answered by the kernel, and there is no other.
+#[test]
+fn nobody_waits_for_a_request_that_never_comes() {
+    let script = "import os
+root = os.open('/', os.O_RDONLY)
+os.fstat(root)
+try:
+    os.setxattr(root, 'user.x', b'x' * 65536)
+except OSError as error:
+    print('refused')
+os.mkdir('made')";
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("project/long.py", script);
+        let mut command = yard.command("timeout");
+        command.args(["--signal=KILL", "60"]).arg(yard.binary());
+        let ran = command.args(["run", "--", "python3", "long.py"]).output().unwrap();
+        assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+        assert_eq!(ran.stdout, b"refused\n", "{ran:?}");
+        assert!(yard.project().join("made").is_dir());
+    }
+}
+
 #[test]
 fn what_a_run_learns_is_what_it_needs() {
     for who in everybody() {

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
@@ -26,7 +26,9 @@ struct Terminal {
 
 impl Terminal {
     fn new(yard: &Yard) -> Self {
-        let master = rustix::pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        // Whoever else is started meanwhile must not keep the terminal alive.
+        let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+        let master = rustix::pty::openpt(flags).unwrap();
         rustix::pty::grantpt(&master).unwrap();
         rustix::pty::unlockpt(&master).unwrap();
         let name = rustix::pty::ptsname(&master, Vec::new()).unwrap();
@@ -85,6 +87,21 @@ impl Terminal {
         }
     }
 
+    /// Interrupts until this was shown. A shell names the job that it brings to the front before it
+    /// has done so, and takes an interrupt in between for its own.
+    fn interrupt(&mut self, text: &str) {
+        let since = Instant::now();
+        while !self.unread.contains(text) && since.elapsed() < PATIENCE {
+            self.send("\x03");
+            if let Ok(bytes) = self.screen.recv_timeout(Duration::from_secs(1)) {
+                let bytes = String::from_utf8_lossy(&bytes).into_owned();
+                self.unread.push_str(&bytes);
+                self.transcript.push_str(&bytes);
+            }
+        }
+        self.expect(text);
+    }
+
     /// Types a command and waits for what it shows. What is typed is shown too, so the text must
     /// not be part of it.
     fn tell(&mut self, command: &str, shown: &str) {
@@ -135,8 +152,7 @@ fn a_shell_inside_has_the_terminal() {
         terminal.tell("jobs -s | wc -l; echo stopped-$((1+1))", "stopped-2");
         terminal.send("fg\n");
         terminal.expect("sleep 1000");
-        terminal.send("\x03");
-        terminal.expect("inner> ");
+        terminal.interrupt("inner> ");
         terminal.tell("sleep 1000 & kill %1; wait; echo killed-$((1+1))", "killed-2");
 
         terminal.send("exit 7\n");

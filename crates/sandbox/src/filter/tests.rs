@@ -146,6 +146,20 @@ fn nor_by_the_older_calls() {
 }
 
 #[test]
+fn no_names_by_requests_of_file_systems() {
+    let program = closed(&NAMESPACES);
+    let [made, snapshot, bcachefs] = [0x5000_940e, 0x5000_9417, 0x4010_bc10];
+    for request in [made, snapshot, bcachefs, made | 0xabcd_0000_0000_0000] {
+        let answer = ask(&program, libc::SYS_ioctl, [3, request, 0, 0, 0, 0]);
+        assert_eq!(answer, refused(libc::ENOTTY), "{request:#x}");
+    }
+    // Copies that share their blocks.
+    for request in [0x4004_9409, 0x4020_940d, 0xc018_9436] {
+        assert_eq!(ask(&program, libc::SYS_ioctl, [3, request, 0, 0, 0, 0]), ALLOWED);
+    }
+}
+
+#[test]
 fn terminals_and_personalities() {
     let program = closed(&NAMESPACES);
     for request in [0x5412, 0x541c, 0x5423] {

@@ -7,6 +7,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Kind, Plan};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 /// The links that a process inside finds where it sees something else than we do.
 pub(super) struct Links<'a> {
@@ -40,8 +41,12 @@ impl Links<'_> {
     fn of_process(&self, below: &Path) -> Option<io::Result<PathBuf>> {
         let first = below.iter().next()?;
         let whole = below.iter().nth(1).is_none();
-        if whole && (first == "self" || first == "thread-self") {
-            return Some(inside_number(self.pid));
+        if whole && first == "self" {
+            return Some(inside_numbers(self.pid).map(|(process, _)| process));
+        }
+        if whole && first == "thread-self" {
+            let numbers = inside_numbers(self.pid);
+            return Some(numbers.map(|(process, thread)| process.join("task").join(thread)));
         }
         Some(match self.processes {
             Some(view) => read_link_at(view, below),
@@ -54,15 +59,28 @@ fn no_link() -> io::Result<PathBuf> {
     Err(io::Error::from_raw_os_error(libc::EINVAL))
 }
 
+/// Reads a link by a way without links: the run can put one there meanwhile, and it may lead to the
+/// tripwire, which waits for us.
 fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
-    let target = rustix::fs::readlinkat(directory, path, Vec::new())?;
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return no_link() };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    let parent = rustix::fs::openat2(
+        directory,
+        parent,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV,
+    )?;
+    let target = rustix::fs::readlinkat(&parent, name, Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
-/// What a process is called in its own namespace.
-fn inside_number(pid: u32) -> io::Result<PathBuf> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
-    let own = numbers.and_then(|numbers| numbers.split_whitespace().last());
-    own.map(PathBuf::from).ok_or_else(|| io::ErrorKind::NotFound.into())
+/// What a process and its thread are called in their own namespace.
+fn inside_numbers(thread: u32) -> io::Result<(PathBuf, PathBuf)> {
+    let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
+    let number = |name: &str| {
+        let numbers = status.lines().find_map(|line| line.strip_prefix(name));
+        numbers.and_then(|numbers| numbers.split_whitespace().last()).map(PathBuf::from)
+    };
+    number("NStgid:").zip(number("NSpid:")).ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -84,15 +84,20 @@ impl Supervisor<'_> {
                     Some(spaces) => late::start(&path, operation, spaces),
                     None => Err(io::Error::from_raw_os_error(libc::EACCES)),
                 };
-                let ended = started.and_then(|helper| self.serve_while(helper, warden));
+                let (ended, made) = match started {
+                    Ok(late::Made { made, helper }) => {
+                        (self.serve_while(helper, warden), Some(made))
+                    }
+                    Err(error) => (Err(error), None),
+                };
                 if let Some(listener) = &self.listener {
                     let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
-                    match late::reply(ended, operation) {
+                    match (late::reply(ended, operation), made) {
                         // It would fail now, because the file is there.
-                        Reply::Continue if exclusive => {
-                            notify::lend_made(listener, &notification, &path, flags);
+                        (Reply::Continue, Some(made)) if exclusive => {
+                            notify::lend_made(listener, &notification, made, flags);
                         }
-                        reply => notify::answer(listener, &notification, reply),
+                        (reply, _) => notify::answer(listener, &notification, reply),
                     }
                 }
             }
@@ -121,8 +126,8 @@ impl Supervisor<'_> {
     ) -> io::Result<()> {
         if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
             let spaces = self.spaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
-            let helper = late::start(to, Operation::Create, spaces)?;
-            match self.serve_while(helper, warden)? {
+            let made = late::start(to, Operation::Create, spaces)?;
+            match self.serve_while(made.helper, warden)? {
                 0 => {}
                 errno => return Err(io::Error::from_raw_os_error(errno)),
             }

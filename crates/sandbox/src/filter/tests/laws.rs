@@ -39,6 +39,7 @@ fn reference(call: c_long, [a0, a1, a2, a3, ..]: [u64; 6]) -> Option<bool> {
         libc::SYS_openat => set_id(a3) && a2 & (register(libc::O_CREAT) | O_TMPFILE) != 0,
         libc::SYS_clone => [17, 25, 26, 27, 28, 29, 30].iter().any(|bit| a0 >> bit & 1 == 1),
         libc::SYS_unshare => a0 & !0x0005_0f00 != 0,
+        libc::SYS_ioctl if matches!(int1 & 0xff00, 0x9400 | 0xbc00) => return None,
         libc::SYS_ioctl => [0x5412, 0x541c, 0x5423].contains(&int1),
         libc::SYS_fchmodat => a2 & 0o4000 != 0,
         libc::SYS_mknodat => set_id(a2) || [0o020_000, 0o060_000].contains(&(a2 & 0o170_000)),
