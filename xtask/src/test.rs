@@ -88,11 +88,11 @@ fn generated(workspace: &Workspace) -> Result<Outcome, Failure> {
     Ok(if stale.is_empty() { Outcome::PASSED } else { Outcome::failed(complaints.join("; ")) })
 }
 
-/// Runs all tests. Their output passes through as it comes, and is counted on the way.
 /// Programs that some tests run for real, and the part of those tests' names.
 const RUN_FOR_REAL: &[(&str, &str)] =
     &[("curl", "redirected_by_curl"), ("wget", "redirected_by_wget")];
 
+/// Runs all tests. Their output passes through as it comes, and is counted on the way.
 fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let missing = |(program, _): &&(&str, &str)| {
         Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err()
@@ -100,9 +100,8 @@ fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let missing: Vec<_> = RUN_FOR_REAL.iter().filter(missing).collect();
     let mut cargo = workspace.cargo();
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped());
-    if !missing.is_empty() {
-        cargo.arg("--");
-    }
+    // What a test says that it left out is in its output.
+    cargo.args(["--", "--show-output"]);
     for (_, tests) in &missing {
         cargo.args(["--skip", tests]);
     }

@@ -11,6 +11,10 @@ pub(super) struct Tally {
     failed: u64,
     ignored: u64,
     notes: Vec<String>,
+    /// The test whose output follows.
+    shown: String,
+    /// Tests that passed and said that they left something out.
+    partial: u64,
 }
 
 impl Tally {
@@ -27,6 +31,15 @@ impl Tally {
             } else if let Some(reason) = result.strip_prefix("ignored") {
                 self.notes.push(format!("SKIPPED: {name}{reason}"));
             }
+        } else if let Some(heading) = line.strip_prefix("---- ") {
+            heading.strip_suffix(" stdout ----").unwrap_or(heading).clone_into(&mut self.shown);
+        } else if let Some(reason) = line.strip_prefix("skipped: ") {
+            let note = format!("SKIPPED: {}, {reason}", self.shown);
+            // For every user that a test is run as.
+            if !self.notes.contains(&note) {
+                self.notes.push(note);
+                self.partial += 1;
+            }
         }
     }
 
@@ -41,8 +54,8 @@ impl Tally {
             self.failed = 1;
             self.notes.push("FAILED: not one test was counted".into());
         }
-        let Self { passed, failed, ignored, notes } = self;
-        Outcome { passed, failed, skipped: ignored, notes }
+        let Self { passed, failed, ignored, partial, notes, .. } = self;
+        Outcome { passed, failed, skipped: ignored + partial, notes }
     }
 }
 
@@ -88,6 +101,21 @@ mod tests {
             outcome.notes,
             ["FAILED: a::breaks - should panic", "SKIPPED: a::waits, needs a network"]
         );
+    }
+
+    /// A test that cannot run here, or not all of it, says so where it would go unseen.
+    #[test]
+    fn what_a_test_leaves_out_is_counted() {
+        let text = "test a::walks ... ok\n\
+            successes:\n\
+            ---- a::walks stdout ----\n\
+            skipped: there is no strace\n\
+            something else\n\
+            skipped: there is no strace\n\
+            test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let outcome = tally(text, 0);
+        assert_eq!((outcome.passed, outcome.failed, outcome.skipped), (1, 0, 1));
+        assert_eq!(outcome.notes, ["SKIPPED: a::walks, there is no strace"]);
     }
 
     #[test]

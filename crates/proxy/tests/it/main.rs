@@ -3,6 +3,7 @@
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
+    clippy::print_stderr,
     reason = "checks, and what helps them, are there to fail"
 )]
 

@@ -40,7 +40,7 @@ fn a_made_up_address_leads_to_its_name() {
     let able =
         unshare(&["ip".as_ref(), "link".as_ref(), "set".as_ref(), "lo".as_ref(), "up".as_ref()]);
     if !able.is_ok_and(|output| output.status.success()) {
-        // No namespaces here, or no tools to set one up.
+        eprintln!("skipped: no namespace can be set up by `unshare` and `ip`");
         return;
     }
     let output =
