@@ -180,6 +180,12 @@ impl Plan {
             || covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
+    /// What may be written by itself, whatever holds for the directory around it.
+    pub fn single_files(&self) -> impl Iterator<Item = &AbsPath> {
+        let single = |piece: &&Piece| piece.kind == Kind::Write && !piece.directory;
+        self.pieces.iter().filter(single).map(|piece| &piece.path).chain(&self.late)
+    }
+
     /// Whether the host's file at a path can be seen.
     pub fn shows(&self, path: &AbsPath) -> bool {
         match self.piece(path) {

@@ -12,10 +12,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 
 use crate::late::{self, Spaces};
-use crate::mounts::{attach_to, clone_tree_of, closed_stub};
+use crate::mounts::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::warden::Warden;
 
 /// Watches directories for what must be covered.
@@ -115,13 +115,7 @@ impl Cover {
         let Ok(whole) = CString::new(path.as_os_str().as_bytes()) else { return };
         let started = late::start_in_namespaces(spaces, || {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-            let place = rustix::fs::openat2(
-                rustix::fs::CWD,
-                whole.as_c_str(),
-                flags,
-                Mode::empty(),
-                ResolveFlags::NO_SYMLINKS,
-            )?;
+            let place = open_without_links(whole.as_c_str(), flags)?;
             let node = match tripwire {
                 Some(root) => {
                     let node = rustix::fs::openat(root, below.as_c_str(), flags, Mode::empty())?;

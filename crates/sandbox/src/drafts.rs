@@ -9,7 +9,9 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::os::fd::OwnedFd;
 
 use model::AbsPath;
-use rustix::fs::{MemfdFlags, Mode, OFlags, ResolveFlags};
+use rustix::fs::{MemfdFlags, OFlags};
+
+use crate::mounts::open_without_links;
 
 /// As many as a run may have at a time.
 const MOST: usize = 64;
@@ -55,14 +57,8 @@ impl Drafts {
         if length > LONGEST {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
         }
-        let file = rustix::fs::openat2(
-            rustix::fs::CWD,
-            to.as_path(),
-            OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::NO_SYMLINKS,
-        )?;
-        let mut file = File::from(file);
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let mut file = File::from(open_without_links(to.as_path(), flags)?);
         if !file.metadata()?.is_file() {
             return Err(io::ErrorKind::PermissionDenied.into());
         }

@@ -45,9 +45,6 @@ pub(crate) struct Inside<'a> {
     pub(crate) omit: &'a [Layer],
 }
 
-/// As many private places as fit into one message with everything else.
-const MOST_PRIVATE: usize = 60;
-
 /// What must be out of reach: tried from inside before the command runs.
 #[derive(Debug, Clone)]
 pub struct Canary {
@@ -156,7 +153,7 @@ impl Inside<'_> {
         let Entered { missing, private } = mounts.enter()?;
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;
-        let (numbers, private): (Vec<_>, Vec<_>) = private.into_iter().take(MOST_PRIVATE).unzip();
+        let (numbers, private): (Vec<_>, Vec<_>) = private.into_iter().unzip();
         let views = private.iter().chain(&bare).chain([&processes]).map(AsFd::as_fd);
         self.tell(&Message::Views(numbers), &views.collect::<Vec<_>>())?;
         if self.covers || !self.plan.late.is_empty() {

@@ -6,11 +6,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt;
 
 use model::AbsPath;
-use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::fs::{Mode, OFlags};
 use rustix::thread::LinkNameSpaceType;
 
 use crate::Operation;
-use crate::mounts::{attach_to, clone_tree_of};
+use crate::mounts::{attach_to, clone_tree_of, open_without_links};
 use crate::sys::{self, Bulkhead, MOUNT_RDONLY, Reply};
 
 /// Makes a granted file or directory and starts a process that lets the run write it.
@@ -49,13 +49,7 @@ pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
 
 /// Binds a path on itself, writable, if it is still what was made: another run may be at work there.
 fn open_up(path: &AbsPath, made: (u64, u64)) -> io::Result<()> {
-    let place = rustix::fs::openat2(
-        rustix::fs::CWD,
-        path.as_path(),
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS,
-    )?;
+    let place = open_without_links(path.as_path(), OFlags::PATH | OFlags::NOFOLLOW)?;
     let stat = rustix::fs::fstat(&place)?;
     if (stat.st_dev, stat.st_ino) != made {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));

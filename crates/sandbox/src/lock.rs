@@ -9,8 +9,9 @@ use std::io::{self, Read};
 use std::os::fd::OwnedFd;
 
 use model::AbsPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
+use crate::mounts::open_without_links;
 use crate::sys::Reply;
 
 /// A lock file, and the file that it is for, in one directory.
@@ -32,14 +33,8 @@ impl Lock {
         if lock.parent() != file.parent() || lock.as_path().file_name()? != expected {
             return None;
         }
-        let directory = rustix::fs::openat2(
-            rustix::fs::CWD,
-            file.parent().as_path(),
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-            ResolveFlags::NO_SYMLINKS,
-        )
-        .ok()?;
+        let flags = OFlags::PATH | OFlags::DIRECTORY;
+        let directory = open_without_links(file.parent().as_path(), flags).ok()?;
         Some(Self { directory, name: expected, locked: name.to_owned() })
     }
 

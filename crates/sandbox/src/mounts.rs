@@ -17,7 +17,7 @@ use rustix::mount::{FsOpenFlags, MountAttrFlags, MountPropagationFlags, UnmountF
 use self::tree::{
     attach, clone_tree, find, mounted, new_tmpfs, processes, relative, terminals, tripwire,
 };
-pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub};
+pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::failure::{Failed, Step};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
@@ -27,7 +27,8 @@ const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/var", "/proc"];
 /// The mounts of a run before the old root is gone.
 pub(crate) struct Mounts<'a> {
     plan: &'a Plan,
-    /// Private storage, without set-uid files and devices like every copy of it: texts, scratch directories, upper layers.
+    /// Private storage, without set-uid files and devices like every copy of it: texts, scratch
+    /// directories, upper layers.
     store: OwnedFd,
     root: OwnedFd,
     laid: Vec<Laid<'a>>,
@@ -90,12 +91,7 @@ impl<'a> Mounts<'a> {
                 Err(error) if piece.path == plan.workspace => {
                     return Err(Failed::new(Step::Workspace, error));
                 }
-                Err(error) if is_of_the_host(&error) => {
-                    missing.push(format!("{}: {error}", piece.path));
-                }
-                Err(error) => {
-                    return Err(Failed::new(Step::Lay, error).about(piece.path.to_string()));
-                }
+                Err(error) => missing.push(do_without(&piece.path, error)?),
             }
         }
         let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
@@ -185,29 +181,19 @@ impl<'a> Mounts<'a> {
                 Err(error) if matches!(piece.kind, Kind::Terminals) => {
                     self.missing.push(format!("{}: {error}", piece.path));
                 }
-                Err(error) => self.do_without(&piece.path, error)?,
+                Err(error) => self.missing.push(do_without(&piece.path, error)?),
             }
         }
         for (to, bytes) in std::mem::take(&mut self.copies) {
             if let Err(error) = self.put_copy(to, &bytes) {
-                self.do_without(to, error)?;
+                self.missing.push(do_without(to, error)?);
             }
         }
         for link in &plan.links {
             if let Err(error) = self.put_link(link) {
-                self.do_without(&link.path, error)?;
+                self.missing.push(do_without(&link.path, error)?);
             }
         }
-        Ok(())
-    }
-
-    /// Ground that the host does not have, or not for this user, is left out and told. Whatever
-    /// else goes wrong is no reason to go on with less than was planned.
-    fn do_without(&mut self, path: &AbsPath, error: io::Error) -> Result<(), Failed> {
-        if !is_of_the_host(&error) {
-            return Err(Failed::new(Step::Lay, error).about(path.to_string()));
-        }
-        self.missing.push(format!("{path}: {error}"));
         Ok(())
     }
 
@@ -529,8 +515,9 @@ fn is_protection(plan: &Plan, laid: &Laid<'_>) -> bool {
     }
 }
 
-/// Whether something is not to be had from this host, or not by this user.
-fn is_of_the_host(error: &io::Error) -> bool {
+/// Ground that the host does not have, or not for this user, is left out and told. Whatever else goes
+/// wrong is no reason to go on with less than was planned.
+fn do_without(path: &AbsPath, error: io::Error) -> Result<String, Failed> {
     let known = [
         libc::ENOENT,
         libc::ENOTDIR,
@@ -543,7 +530,10 @@ fn is_of_the_host(error: &io::Error) -> bool {
         // A mount that says it is not to be shown elsewhere.
         libc::EINVAL,
     ];
-    error.raw_os_error().is_none_or(|error| known.contains(&error))
+    if error.raw_os_error().is_none_or(|error| known.contains(&error)) {
+        return Ok(format!("{path}: {error}"));
+    }
+    Err(Failed::new(Step::Lay, error).about(path.to_string()))
 }
 
 /// Whether what was to be protected is not there any more.

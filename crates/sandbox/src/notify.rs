@@ -2,8 +2,8 @@
 //!
 //! A process can change its memory while we read it. So going on is never a decision of ours: it
 //! only hands the call to the kernel, whose mounts and rules decide. What we answer ourselves is
-//! always a refusal, save for a file that was granted before it existed and
-//! the next version of one that may be written.
+//! always a refusal, save for a file that was granted before it existed and the next version of one
+//! that may be written.
 
 mod links;
 mod read;
@@ -104,32 +104,45 @@ impl Watcher<'_> {
                     return go_on;
                 };
                 let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
-                return self.path(Operation::MakeNode, &named, false, pid, 0);
+                let Some(path) = self.leads(&named, false, pid) else { return go_on };
+                return self.path(Operation::MakeNode, &path, pid, 0);
             }
         };
         if call.operation == Operation::Read && !self.reads {
             return go_on;
         }
-        if self.links_across(&call, pid) {
+        let first = self.argument(call.path, pid);
+        let second = call.second.and_then(|argument| self.argument(argument, pid));
+        // The process may have ended, and its number gone to another, while we looked.
+        if !sys::notification_is_valid(listener, notification.id) {
             return go_on;
         }
-        if let Some(judged) = self.draft(&call, pid) {
-            let valid = sys::notification_is_valid(listener, notification.id);
-            return if valid { judged } else { go_on };
+        self.call(&call, first.as_ref(), second.as_ref(), pid)
+    }
+
+    /// Judges a call by where its paths lead, as far as that can be told.
+    fn call(
+        &mut self,
+        call: &Call,
+        first: Option<&AbsPath>,
+        second: Option<&AbsPath>,
+        pid: u32,
+    ) -> Judged {
+        let go_on = Judged::Reply(Reply::Continue);
+        if self.links_across(call.operation, first, second) {
+            return go_on;
         }
-        let lock = self.lock(&call, pid);
-        for argument in call.paths() {
-            let Some(named) = named(pid, argument) else { continue };
-            // The process may have ended, and its number gone to another, while we looked.
-            if !sys::notification_is_valid(listener, notification.id) {
-                return go_on;
-            }
-            if let Some(lock) = &lock
-                && lock.changes_nothing()
-            {
-                return Judged::Reply(lock.remove());
-            }
-            match self.path(call.operation, &named, argument.follow, pid, call.flags) {
+        if let Some(judged) = first.and_then(|first| self.draft(call, first, second, pid)) {
+            return judged;
+        }
+        let lock = self.lock(call.operation, first, second);
+        if let Some(lock) = &lock
+            && lock.changes_nothing()
+        {
+            return Judged::Reply(lock.remove());
+        }
+        for path in first.into_iter().chain(second) {
+            match self.path(call.operation, path, pid, call.flags) {
                 Judged::Reply(Reply::Continue) => {}
                 other => {
                     // Nobody else would take it away, and it would keep everybody out.
@@ -145,54 +158,63 @@ impl Watcher<'_> {
 
     /// Whether a link would lead from one mount to another, which no kernel makes: `git clone` tries
     /// before it copies.
-    fn links_across(&mut self, call: &Call, pid: u32) -> bool {
-        let second = call.second.filter(|_| self.own_root && call.operation == Operation::Link);
-        let Some(second) = second else { return false };
-        let mut mount = |argument: PathArgument| {
-            let path = self.leads(&named(pid, argument)?, argument.follow, pid)?;
-            let open = self.plan.allows(&path, true);
-            self.plan.piece(&path).filter(|_| open).map(|piece| piece.path.clone())
+    fn links_across(
+        &self,
+        operation: Operation,
+        first: Option<&AbsPath>,
+        second: Option<&AbsPath>,
+    ) -> bool {
+        let mount = |path: &AbsPath| {
+            let open = self.plan.allows(path, true);
+            self.plan.piece(path).filter(|_| open).map(|piece| &piece.path)
         };
-        matches!((mount(call.path), mount(second)), (Some(from), Some(to)) if from != to)
+        self.own_root
+            && operation == Operation::Link
+            && matches!((first.and_then(mount), second.and_then(mount)),
+                (Some(from), Some(to)) if from != to)
     }
 
     /// What becomes of a call on a draft, if it is one.
-    fn draft(&mut self, call: &Call, pid: u32) -> Option<Judged> {
+    fn draft(
+        &mut self,
+        call: &Call,
+        draft: &AbsPath,
+        to: Option<&AbsPath>,
+        pid: u32,
+    ) -> Option<Judged> {
         if !call.operation.writes() {
             return None;
         }
-        let draft = self.leads(&named(pid, call.path)?, false, pid)?;
-        if !self.drafts.has(&draft) {
+        if !self.drafts.has(draft) {
             let begins = call.operation == Operation::Create
                 && call.flags & libc::O_CREAT.cast_unsigned() != 0
-                && !self.plan.allows(&draft, true)
-                && self.warden.is_draft(&draft);
-            return begins.then_some(Judged::Draft(draft));
+                && !self.plan.allows(draft, true)
+                && self.warden.is_draft(draft);
+            return begins.then(|| Judged::Draft(draft.clone()));
         }
         let exclusive = call.flags & libc::O_EXCL.cast_unsigned() != 0;
         Some(match call.operation {
             Operation::Create if exclusive => Judged::Reply(Reply::Errno(libc::EEXIST)),
-            Operation::Create => Judged::Draft(draft),
+            Operation::Create => Judged::Draft(draft.clone()),
             Operation::Rename => {
-                let named = named(pid, call.second?)?;
-                let to = self.leads(&named, false, pid)?;
-                // We write it ourselves, on the host: into a single file of the host that was
-                // granted, and nothing else that the run may write.
+                let to = to?;
                 // `mv` asks not to replace anything first, and would then look for the draft.
                 if call.flags & !libc::RENAME_NOREPLACE != 0 {
-                    Judged::Reply(Reply::Errno(libc::EINVAL))
-                } else if self.is_single_file(&to)
-                    && !self.warden.is_guarded(&to, Operation::Rename)
-                {
-                    Judged::Publish(draft, to)
-                } else if self.plan.allows(&to, true) {
+                    return Some(Judged::Reply(Reply::Errno(libc::EINVAL)));
+                }
+                // We write it ourselves, on the host: into a single file of the host that was
+                // granted, and nothing else that the run may write.
+                let single = self.plan.single_files().any(|file| file == to);
+                if single && !self.warden.is_guarded(to, Operation::Rename) {
+                    Judged::Publish(draft.clone(), to.clone())
+                } else if self.plan.allows(to, true) {
                     Judged::Reply(Reply::Errno(libc::EXDEV))
                 } else {
-                    self.path(Operation::Rename, &named, false, pid, 0)
+                    self.path(Operation::Rename, to, pid, 0)
                 }
             }
             Operation::Remove => {
-                self.drafts.forget(&draft);
+                self.drafts.forget(draft);
                 Judged::Reply(Reply::Done)
             }
             Operation::ChangeMode | Operation::ChangeTimes | Operation::ChangeOwner => {
@@ -203,47 +225,43 @@ impl Watcher<'_> {
     }
 
     /// The lock file that a rename would put in the place of a file that cannot be written.
-    fn lock(&mut self, call: &Call, pid: u32) -> Option<Lock> {
-        let second = call.second.filter(|_| call.operation == Operation::Rename)?;
-        let (from, to) = (named(pid, call.path)?, named(pid, second)?);
-        let (from, to) = (self.leads(&from, false, pid)?, self.leads(&to, false, pid)?);
-        let held = self.plan.allows(&to, false) && !self.plan.allows(&to, true);
-        let ours = self.plan.allows(&from, true) && self.is_hosts(&from);
-        (held && ours).then(|| Lock::of(&from, &to)).flatten()
+    fn lock(
+        &self,
+        operation: Operation,
+        from: Option<&AbsPath>,
+        to: Option<&AbsPath>,
+    ) -> Option<Lock> {
+        let (from, to) = from.zip(to).filter(|_| operation == Operation::Rename)?;
+        let held = self.plan.allows(to, false) && !self.plan.allows(to, true);
+        let ours = self.plan.allows(from, true) && self.is_hosts(from);
+        (held && ours).then(|| Lock::of(from, to)).flatten()
     }
 
-    fn path(
-        &mut self,
-        operation: Operation,
-        named: &Path,
-        follow: bool,
-        pid: u32,
-        flags: u32,
-    ) -> Judged {
+    /// What becomes of an operation on one path.
+    fn path(&mut self, operation: Operation, path: &AbsPath, pid: u32, flags: u32) -> Judged {
         let go_on = Judged::Reply(Reply::Continue);
-        let Some(path) = self.leads(named, follow, pid) else { return go_on };
         if path.as_path().starts_with("/proc") || path.as_path().starts_with("/dev") {
             return go_on;
         }
         let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
         let writes = operation.writes();
-        if self.plan.allows(&path, writes) {
-            if self.plan.late.contains(&path) && !path.as_path().exists() {
+        if self.plan.allows(path, writes) {
+            if self.plan.late.contains(path) && !path.as_path().exists() {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
-                return if makes { Judged::Make(path, operation, flags) } else { go_on };
+                return if makes { Judged::Make(path.clone(), operation, flags) } else { go_on };
             }
-            let guarded = writes && self.is_hosts(&path);
+            let guarded = writes && self.is_hosts(path);
             if guarded
-                && (self.moves_pinned(operation, &path) || self.warden.is_guarded(&path, operation))
+                && (self.moves_pinned(operation, path) || self.warden.is_guarded(path, operation))
             {
                 return self.refuse(&attempt);
             }
             return go_on;
         }
-        if self.is_on_the_way(operation, &path) {
+        if self.is_on_the_way(operation, path) {
             return go_on;
         }
-        if self.warden.is_mere_lock(&path) {
+        if self.warden.is_mere_lock(path) {
             let taken = path.as_path().symlink_metadata().is_ok();
             match operation {
                 Operation::Create if taken => return Judged::Reply(Reply::Errno(libc::EEXIST)),
@@ -270,7 +288,7 @@ impl Watcher<'_> {
             // `mkdir -p` makes what is there; it gets the answer that it expects.
             return Judged::Reply(Reply::Errno(libc::EEXIST));
         }
-        if self.warden.is_habit(&path, operation) {
+        if self.warden.is_habit(path, operation) {
             self.warden.probed(&attempt, &Program::look_up_here(pid));
             let errno = if writes { libc::EACCES } else { libc::ENOENT };
             return Judged::Reply(Reply::Errno(errno));
@@ -318,17 +336,15 @@ impl Watcher<'_> {
         operation == Operation::Rename && !self.own_root && self.plan.pieces.iter().any(pinned)
     }
 
-    /// Whether a path is a file that may be written by itself.
-    fn is_single_file(&self, path: &AbsPath) -> bool {
-        let single =
-            |piece: &Piece| piece.path == *path && piece.kind == Kind::Write && !piece.directory;
-        self.plan.late.contains(path) || self.plan.piece(path).is_some_and(single)
-    }
-
     /// Whether a path is the host's, rather than private to the run.
     fn is_hosts(&self, path: &AbsPath) -> bool {
         let piece = self.plan.piece(path);
         piece.is_none_or(|piece| matches!(piece.kind, Kind::Write | Kind::Pinned | Kind::Read))
+    }
+
+    /// Where the path of an argument leads.
+    fn argument(&mut self, argument: PathArgument, pid: u32) -> Option<AbsPath> {
+        self.leads(&named(pid, argument)?, argument.follow, pid)
     }
 
     /// Where a path leads, links followed as the call would.

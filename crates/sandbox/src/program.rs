@@ -33,15 +33,15 @@ impl Program {
         let view = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let Ok(view) = view else { return Self { pid, ..Self::default() } };
         let mut program = Self::look_up(view.as_fd(), pid);
-        program.pid = number_inside(view.as_fd(), pid).unwrap_or(pid);
+        let status = read_text(view.as_fd(), &format!("{pid}/status")).unwrap_or_default();
+        program.pid = innermost(&status, "NSpid:").unwrap_or(pid);
         program
     }
 }
 
-/// The number of a process as the innermost namespace that it is in counts.
-fn number_inside(view: BorrowedFd<'_>, pid: u32) -> Option<u32> {
-    let status = read_text(view, &format!("{pid}/status"))?;
-    let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+/// A number of a process as the innermost namespace that it is in counts, by a line of its status.
+pub(crate) fn innermost(status: &str, name: &str) -> Option<u32> {
+    let numbers = status.lines().find_map(|line| line.strip_prefix(name))?;
     numbers.split_whitespace().last()?.parse().ok()
 }
 

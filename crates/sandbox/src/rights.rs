@@ -52,12 +52,14 @@ fn apply(
     // Files that are made later are handed over by descriptor as well.
     let reads =
         enforcement == Enforcement::Landlock || given == Given::Directory || !plan.late.is_empty();
-    let handled = match given {
-        _ if reads => all,
-        Given::File => all & !read,
+    let handled = if reads {
+        all
+    } else if given == Given::File {
+        all & !read
+    } else {
         // Whoever may truncate is asked at every open as well. What cannot be written behind a
         // mount cannot be truncated there.
-        _ => all & !(read | AccessFs::Truncate),
+        all & !(read | AccessFs::Truncate)
     };
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)

@@ -57,8 +57,8 @@ pub(crate) struct Supervisor<'a> {
     /// Room for one request of the tripwire.
     request: Vec<u8>,
     listener: Option<OwnedFd>,
-    /// Whether nothing was changed so far, as seen on the listener.
-    unchanged: bool,
+    /// Whether something may have been changed: so it is where nobody sees calls.
+    changed: bool,
     processes: Option<OwnedFd>,
     drafts: Drafts,
     /// The places that are private to the run.
@@ -156,7 +156,7 @@ impl<'a> Supervisor<'a> {
                 skeleton: Skeleton::new(launch.plan),
                 request: vec![0; Tripwire::REQUEST_SIZE],
                 listener: None,
-                unchanged: false,
+                changed: true,
                 processes: None,
                 drafts: Drafts::default(),
                 private: Vec::new(),
@@ -193,7 +193,7 @@ impl<'a> Supervisor<'a> {
         let limited_by = self.group.as_ref().map_or("process", Group::describe);
         let reached = self.group.as_ref().map(Group::reached).unwrap_or_default();
         drop(self.group.take());
-        let changed = !self.unchanged;
+        let changed = self.changed;
         let lost = self.drafts.left();
         match next {
             Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed, lost }),
@@ -370,7 +370,7 @@ impl<'a> Supervisor<'a> {
             Message::Diag => self.owners = Owners::new(descriptors.pop()),
             Message::Listener => {
                 self.listener = descriptors.pop();
-                self.unchanged = self.listener.is_some();
+                self.changed = self.listener.is_none();
                 self.listener.iter().for_each(|listener| sys::keep_to_caller(listener.as_fd()));
             }
             Message::NoListener => return self.without_listener(),

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -154,7 +154,7 @@ impl Run<'_> {
             seconds: clock.elapsed().as_secs_f64(),
         });
         if self.args.learn {
-            terminal::error_line(&learned(&keeper));
+            terminal::error_line(&keeper.learned());
         }
         Ok(ExitCode::from(exit))
     }
@@ -483,43 +483,5 @@ fn show_plan(plan: &Plan, json: bool) -> String {
         .map(|(name, _): &(OsString, OsString)| name.to_string_lossy())
         .collect();
     text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
-    text
-}
-
-/// The least configuration that would have allowed everything that was refused.
-fn learned(keeper: &Keeper<'_>) -> String {
-    let mut wanted = keeper.wanted.clone();
-    wanted.sort();
-    let list = |write: bool| {
-        let paths: Vec<&Path> = wanted
-            .iter()
-            .filter(|wanted| wanted.write == write)
-            .map(|wanted| wanted.path.as_path())
-            .collect();
-        let texts: Vec<_> = paths
-            .iter()
-            // What a directory above covers needs no line of its own.
-            .filter(|path| !paths.iter().any(|other| *other != **path && path.starts_with(other)))
-            .map(|path| format!("{:?}", PathRule::quote(&path.display().to_string())))
-            .collect();
-        texts
-    };
-    let (read, write) = (list(false), list(true));
-    let network = keeper.learned_network();
-    if read.is_empty() && write.is_empty() && network.is_none() {
-        return "# nothing more is needed".into();
-    }
-    let mut text =
-        String::from("# what this run was refused; add what is right to ringwall.toml\n");
-    if !read.is_empty() || !write.is_empty() {
-        text.push_str("[filesystem]\n");
-    }
-    if !read.is_empty() {
-        text.push_str(&format!("allow_read = [{}]\n", read.join(", ")));
-    }
-    if !write.is_empty() {
-        text.push_str(&format!("allow_write = [{}]\n", write.join(", ")));
-    }
-    text.push_str(&network.unwrap_or_default());
     text
 }

@@ -44,7 +44,6 @@ pub(crate) struct Keeper<'a> {
     /// The attempt that ended the run.
     pub(crate) stopped_by: Option<Violation>,
     /// What would have been needed, for `--learn`.
-    pub(crate) wanted: Vec<Wanted>,
     learned: Learned,
     pub(crate) wall: Option<Wall>,
     pub(crate) got: Option<Got>,
@@ -61,13 +60,6 @@ pub(crate) struct Keeper<'a> {
     /// News that came with an attempt that ends the run. Its client waits for an answer, and would
     /// go on if it saw that there is nobody left to give one.
     unanswered: Vec<Told>,
-}
-
-/// Something that a run was refused and that a grant could give.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Wanted {
-    pub(crate) write: bool,
-    pub(crate) path: PathBuf,
 }
 
 /// Refusals that are kept for the log and the end of the run.
@@ -102,7 +94,6 @@ impl<'a> Keeper<'a> {
             command,
             counts: Counts::default(),
             stopped_by: None,
-            wanted: Vec::new(),
             learned: Learned::default(),
             wall: None,
             got: None,
@@ -157,27 +148,9 @@ impl<'a> Keeper<'a> {
         })
     }
 
-    /// Whether a path is where a program would put the next version of a single file that may be
-    /// written, before it moves it there.
-    fn would_be_draft(&self, path: &AbsPath) -> bool {
-        let Some(name) = path.as_path().file_name() else { return false };
-        let name = name.as_bytes();
-        // As `sed -i` and `perl -i` call theirs, whatever the file is called.
-        let anonymous = [(b"sed".as_slice(), 9), (b"XX", 8)]
-            .iter()
-            .any(|(start, length)| name.starts_with(start) && name.len() == *length);
-        let written =
-            self.plan.pieces.iter().filter(|piece| {
-                piece.kind == Kind::Write && !piece.directory && piece.path != *path
-            });
-        let mut files = written.map(|piece| &piece.path).chain(&self.plan.late);
-        let beside = files.any(|file| {
-            let about = file.as_path().file_name().unwrap_or_default().as_bytes();
-            let plain = name.strip_prefix(b".").unwrap_or(name);
-            let plain = plain.strip_prefix(b"#").unwrap_or(plain);
-            file.parent() == path.parent() && (anonymous || plain.starts_with(about))
-        });
-        beside && self.interest.mark(path).is_none()
+    /// Whether a path is a program where the run looks for programs.
+    fn is_program(&self, path: &Path) -> bool {
+        path.parent().is_some_and(|dir| self.programs.iter().any(|place| place.as_path() == dir))
     }
 
     fn class(&self) -> Class {
@@ -195,9 +168,9 @@ impl<'a> Keeper<'a> {
         }
     }
 
-    /// The lines about the network that would have allowed what was refused.
-    pub(crate) fn learned_network(&self) -> Option<String> {
-        self.learned.lines(&self.ground)
+    /// The least configuration that would have allowed everything that was refused.
+    pub(crate) fn learned(&self) -> String {
+        self.learned.configuration(&self.ground)
     }
 
     /// Tells a violation once, and says what becomes of the run.
@@ -230,10 +203,8 @@ impl Warden for Keeper<'_> {
     fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
         match operation {
             Operation::MakeDirectory => self.quiet.covers_birth(path),
-            operation if operation.writes() => {
-                self.quiet.covers_write(path) || self.would_be_draft(path)
-            }
-            _ => self.quiet.covers(path) || self.programs.contains(&path.parent()),
+            operation if operation.writes() => self.quiet.covers_write(path) || self.is_draft(path),
+            _ => self.quiet.covers(path) || self.is_program(path.as_path()),
         }
     }
 
@@ -241,8 +212,23 @@ impl Warden for Keeper<'_> {
         self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
     }
 
+    /// Programs put the next version of a file beside it, under its name and something more.
     fn is_draft(&self, path: &AbsPath) -> bool {
-        self.would_be_draft(path)
+        let Some(name) = path.as_path().file_name() else { return false };
+        let name = name.as_bytes();
+        // As `sed -i` and `perl -i` call theirs, whatever the file is called.
+        let anonymous = [(b"sed".as_slice(), 9), (b"XX", 8)]
+            .iter()
+            .any(|(start, length)| name.starts_with(start) && name.len() == *length);
+        let plain = name.strip_prefix(b".").unwrap_or(name);
+        let plain = plain.strip_prefix(b"#").unwrap_or(plain);
+        let beside = self.plan.single_files().any(|file| {
+            let about = file.as_path().file_name().unwrap_or_default().as_bytes();
+            file != path
+                && file.parent() == path.parent()
+                && (anonymous || plain.starts_with(about))
+        });
+        beside && self.interest.mark(path).is_none()
     }
 
     fn is_mere_lock(&self, path: &AbsPath) -> bool {
@@ -290,10 +276,7 @@ impl Warden for Keeper<'_> {
         if grantable {
             let makes = attempt.operation == Operation::MakeDirectory;
             let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
-            let wanted = Wanted { write: attempt.operation.writes(), path };
-            if !self.wanted.contains(&wanted) {
-                self.wanted.push(wanted);
-            }
+            self.learned.path(access, &path);
         }
         // Git notes in its configuration what it tracks, also where nobody asked it to: refused, and
         // no reason to stop by itself.
@@ -314,12 +297,7 @@ impl Warden for Keeper<'_> {
     }
 
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
-        if self.unseen.len() < MOST_KEPT
-            && attempt
-                .path
-                .parent()
-                .is_some_and(|dir| self.programs.iter().any(|programs| programs.as_path() == dir))
-        {
+        if self.unseen.len() < MOST_KEPT && self.is_program(&attempt.path) {
             self.unseen.insert(attempt.path.clone());
         }
         let violation = Violation {

@@ -1,13 +1,16 @@
-//! [`Learned`]: what a run was refused of the network and a grant could give, for `--learn`.
+//! [`Learned`]: what a run was refused and a grant could give, for `--learn`.
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use model::{DomainRule, Host, Sourced, Verdict};
-use policy::NetworkGround;
+use model::{Access, DomainRule, Host, Sourced, Verdict};
+use policy::{NetworkGround, PathRule};
 
-/// The hosts that were asked for in vain.
+/// What was asked for in vain.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
+    read: BTreeSet<PathBuf>,
+    written: BTreeSet<PathBuf>,
     /// By name or address and port.
     connected: BTreeSet<(String, u16)>,
     /// By name alone.
@@ -18,6 +21,15 @@ pub(crate) struct Learned {
 const MOST: usize = 1000;
 
 impl Learned {
+    /// A path was refused; a directory that is yet to be made has a slash at its end.
+    pub(crate) fn path(&mut self, access: Access, path: &Path) {
+        let paths = match access {
+            Access::Read => &mut self.read,
+            Access::Write => &mut self.written,
+        };
+        paths.insert(path.to_path_buf());
+    }
+
     /// A connection was refused.
     pub(crate) fn connect(&mut self, host: &str, port: u16) {
         if self.connected.len() < MOST {
@@ -33,7 +45,28 @@ impl Learned {
     }
 
     /// The least configuration under which nothing of it is refused, as far as one may be proposed.
-    pub(crate) fn lines(&self, ground: &NetworkGround) -> Option<String> {
+    pub(crate) fn configuration(&self, ground: &NetworkGround) -> String {
+        let (read, written) = (outermost(&self.read), outermost(&self.written));
+        let network = self.network(ground);
+        let files = !read.is_empty() || !written.is_empty();
+        if !files && network.is_none() {
+            return "# nothing more is needed".into();
+        }
+        let mut text =
+            String::from("# what this run was refused; add what is right to ringwall.toml\n");
+        if files {
+            text.push_str("[filesystem]\n");
+        }
+        for (key, paths) in [("allow_read", read), ("allow_write", written)] {
+            if !paths.is_empty() {
+                text.push_str(&format!("{key} = [{}]\n", paths.join(", ")));
+            }
+        }
+        text.push_str(&network.unwrap_or_default());
+        text
+    }
+
+    fn network(&self, ground: &NetworkGround) -> Option<String> {
         let connected =
             self.connected.iter().filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
         let connected: Vec<_> = connected.collect();
@@ -77,6 +110,13 @@ impl Learned {
         }
         Some(text)
     }
+}
+
+/// Paths as rules. What a directory above covers needs no line of its own.
+fn outermost(paths: &BTreeSet<PathBuf>) -> Vec<String> {
+    let covered = |path: &Path| paths.iter().any(|other| other != path && path.starts_with(other));
+    let outer = paths.iter().filter(|path| !covered(path));
+    outer.map(|path| format!("{:?}", PathRule::quote(&path.display().to_string()))).collect()
 }
 
 /// The entry that a connection lacks.

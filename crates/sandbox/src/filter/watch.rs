@@ -2,8 +2,9 @@
 //!
 //! The supervisor describes, it does not decide: what it reads of a call can change before the
 //! kernel reads it again. So it is no hole that some ways are not watched: `sendto` and `sendmsg`
-//! with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). To write through a descriptor it was opened under watch;
-//! a few attributes can be changed through one that was opened for reading.
+//! with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). To write
+//! through a descriptor it was opened under watch; a few attributes can be changed through one that
+//! was opened for reading.
 
 use libc::c_long;
 

@@ -7,12 +7,20 @@ use std::path::Path;
 use model::AbsPath;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
+use rustix::path::Arg;
 
 pub(super) fn relative(path: &AbsPath) -> &Path {
     match path.as_path().strip_prefix("/") {
         Ok(rest) if !rest.as_os_str().is_empty() => rest,
         _ => Path::new("."),
     }
+}
+
+/// Opens a path by a way without links, whatever somebody puts there meanwhile.
+pub(crate) fn open_without_links(path: impl Arg, flags: OFlags) -> io::Result<OwnedFd> {
+    let how = ResolveFlags::NO_SYMLINKS;
+    let flags = flags | OFlags::CLOEXEC;
+    Ok(rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), how)?)
 }
 
 /// What stands at a path of the new tree, without following any link.

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use model::{AbsPath, Kind, Plan};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use crate::program::innermost;
+
 /// The links that a process inside finds where it sees something else than we do.
 pub(super) struct Links<'a> {
     pub(super) plan: &'a Plan,
@@ -41,12 +43,17 @@ impl Links<'_> {
     fn of_process(&self, below: &Path) -> Option<io::Result<PathBuf>> {
         let first = below.iter().next()?;
         let whole = below.iter().nth(1).is_none();
-        if whole && first == "self" {
-            return Some(inside_numbers(self.pid).map(|(process, _)| process));
-        }
-        if whole && first == "thread-self" {
-            let numbers = inside_numbers(self.pid);
-            return Some(numbers.map(|(process, thread)| process.join("task").join(thread)));
+        if whole && (first == "self" || first == "thread-self") {
+            let status = match std::fs::read_to_string(format!("/proc/{}/status", self.pid)) {
+                Ok(status) => status,
+                Err(error) => return Some(Err(error)),
+            };
+            let (process, thread) = (innermost(&status, "NStgid:")?, innermost(&status, "NSpid:")?);
+            return Some(Ok(if first == "self" {
+                process.to_string().into()
+            } else {
+                format!("{process}/task/{thread}").into()
+            }));
         }
         Some(match self.processes {
             Some(view) => read_link_at(view, below),
@@ -73,14 +80,4 @@ fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
     )?;
     let target = rustix::fs::readlinkat(&parent, name, Vec::new())?;
     Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
-}
-
-/// What a process and its thread are called in their own namespace.
-fn inside_numbers(thread: u32) -> io::Result<(PathBuf, PathBuf)> {
-    let status = std::fs::read_to_string(format!("/proc/{thread}/status"))?;
-    let number = |name: &str| {
-        let numbers = status.lines().find_map(|line| line.strip_prefix(name));
-        numbers.and_then(|numbers| numbers.split_whitespace().last()).map(PathBuf::from)
-    };
-    number("NStgid:").zip(number("NSpid:")).ok_or_else(|| io::ErrorKind::NotFound.into())
 }

@@ -71,7 +71,7 @@ impl Supervisor<'_> {
         };
         if self.started.is_some() {
             self.activity.happened();
-            self.unchanged &= !calls::may_change(&notification.data);
+            self.changed |= calls::may_change(&notification.data);
         }
         match watcher.judge(listener.as_fd(), &notification) {
             Judged::Reply(reply) => notify::answer(listener, &notification, reply),
