@@ -20,7 +20,8 @@ const NAME_MAX: usize = 255;
 /// Resolves paths, and remembers what it has seen for the length of one decision.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    seen: HashMap<PathBuf, Result<Entry, Unresolvable>>,
+    // By text: taking paths apart to compare them takes longer than looking again would.
+    seen: HashMap<OsString, Result<Entry, Unresolvable>>,
 }
 
 #[derive(Debug, Clone)]
@@ -109,11 +110,11 @@ impl Resolver {
     }
 
     fn entry(&mut self, path: &Path) -> Result<Entry, Unresolvable> {
-        if let Some(entry) = self.seen.get(path) {
+        if let Some(entry) = self.seen.get(path.as_os_str()) {
             return entry.clone();
         }
         let entry = look(path);
-        self.seen.insert(path.to_path_buf(), entry.clone());
+        self.seen.insert(path.into(), entry.clone());
         entry
     }
 }

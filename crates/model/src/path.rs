@@ -1,5 +1,6 @@
 //! Absolute paths without `.`, `..` or empty components.
 
+use std::cmp::Ordering;
 use std::ffi::OsStr;
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
@@ -13,7 +14,7 @@ const PATH_MAX: usize = 4096;
 /// An absolute path whose components are plain names.
 ///
 /// Comparison is by component, so `/work/proj-evil` is never inside `/work/proj`.
-#[derive(Debug, Clone, Eq, PartialOrd, Ord, Deserialize)]
+#[derive(Debug, Clone, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct AbsPath(PathBuf);
 
@@ -21,6 +22,26 @@ pub struct AbsPath(PathBuf);
 impl PartialEq for AbsPath {
     fn eq(&self, other: &Self) -> bool {
         self.0.as_os_str() == other.0.as_os_str()
+    }
+}
+
+// As by component: what lies in a directory comes right after it, before names that are longer than
+// the directory's own.
+impl Ord for AbsPath {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let (own, others) = (self.0.as_os_str().as_bytes(), other.0.as_os_str().as_bytes());
+        match std::iter::zip(own, others).find(|(own, other)| own != other) {
+            Some((b'/', _)) => Ordering::Less,
+            Some((_, b'/')) => Ordering::Greater,
+            Some((own, other)) => own.cmp(other),
+            None => own.len().cmp(&others.len()),
+        }
+    }
+}
+
+impl PartialOrd for AbsPath {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -179,6 +200,17 @@ mod tests {
         assert!(!inside("/work/proj-evil/a"));
         assert!(!inside("/work/projx"));
         assert!(!inside("/work"));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn paths_are_in_the_order_of_their_components(
+            one in "(/[a.~ -]{1,3}){0,4}", other in "(/[a.~ -]{1,3}){0,4}",
+        ) {
+            let path = |text: String| AbsPath::lexical(Path::new(&format!("/{text}"))).unwrap();
+            let (one, other) = (path(one), path(other));
+            proptest::prop_assert_eq!(one.cmp(&other), one.as_path().cmp(other.as_path()));
+        }
     }
 
     #[test]

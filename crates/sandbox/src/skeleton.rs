@@ -10,7 +10,8 @@ use crate::tripwire::Seen;
 
 /// The ways to granted ground, and the places that ground is mounted on.
 pub(crate) struct Skeleton {
-    nodes: HashMap<PathBuf, Node>,
+    /// By the text of the path.
+    nodes: HashMap<OsString, Node>,
 }
 
 struct Node {
@@ -40,17 +41,17 @@ impl Skeleton {
 
     fn put(&mut self, path: &Path, seen: Seen, target: Option<PathBuf>) {
         self.hang(path);
-        let node = self.nodes.entry(path.to_path_buf()).or_insert_with(Node::way);
+        let node = self.nodes.entry(path.into()).or_insert_with(Node::way);
         (node.seen, node.target) = (seen, target);
     }
 
     /// Makes the directories above a path, each with the name of the next.
     fn hang(&mut self, path: &Path) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
-        if !self.nodes.contains_key(parent) {
+        if !self.nodes.contains_key(parent.as_os_str()) {
             self.hang(parent);
         }
-        let above = self.nodes.entry(parent.to_path_buf()).or_insert_with(Node::way);
+        let above = self.nodes.entry(parent.into()).or_insert_with(Node::way);
         if !above.names.iter().any(|known| known == name) {
             above.names.push(name.to_owned());
         }
@@ -58,17 +59,17 @@ impl Skeleton {
 
     /// What a path is, if the plan says anything about it.
     pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
-        self.nodes.get(path).map(|node| node.seen)
+        self.nodes.get(path.as_os_str()).map(|node| node.seen)
     }
 
     /// The names in a directory.
     pub(crate) fn names(&self, path: &Path) -> &[OsString] {
-        self.nodes.get(path).map_or(&[], |node| &node.names)
+        self.nodes.get(path.as_os_str()).map_or(&[], |node| &node.names)
     }
 
     /// Where a link leads.
     pub(crate) fn target(&self, path: &Path) -> Option<&PathBuf> {
-        self.nodes.get(path)?.target.as_ref()
+        self.nodes.get(path.as_os_str())?.target.as_ref()
     }
 }
 

@@ -78,7 +78,7 @@ pub(crate) fn survey(
     let mut entries = candidates(wall::candidates(&ground.home, &environment));
     for path in ground.own_files.iter().chain(&ground.closed) {
         if let Some(entry) = entry(path.as_path()) {
-            entries.insert(path.as_path().to_path_buf(), entry);
+            entries.insert(path.as_path().into(), entry);
         }
     }
     let mut grants = grants(policy, ground, &mut resolver);
@@ -109,7 +109,7 @@ pub(crate) fn survey(
 
 /// Which candidates there are. A directory in which one stands for all names with its beginning is
 /// listed once, and then the others in it need not be looked for.
-fn candidates(all: Vec<PathBuf>) -> BTreeMap<PathBuf, Entry> {
+fn candidates(all: Vec<PathBuf>) -> BTreeMap<OsString, Entry> {
     let beginning = |path: &PathBuf| {
         path.file_name().and_then(|name| name.as_bytes().strip_suffix(b"*")).map(<[u8]>::to_vec)
     };
@@ -121,7 +121,7 @@ fn candidates(all: Vec<PathBuf>) -> BTreeMap<PathBuf, Entry> {
             entries.map(|entry| entry.file_name()).collect()
         });
     }
-    let there = |path: PathBuf| Some((path.clone(), entry(&path)?));
+    let there = |path: PathBuf| entry(&path).map(|entry| (path.into(), entry));
     all.into_iter()
         .flat_map(|path| {
             let dir = path.parent().unwrap_or(&path);

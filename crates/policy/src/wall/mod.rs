@@ -12,7 +12,7 @@ mod quiet;
 pub mod toolchain;
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Base, Bounds, Kind, Level, Link, Net, Piece, Plan};
@@ -28,8 +28,8 @@ use toolchain::Use;
 /// What the machine looks like, as far as a plan depends on it.
 #[derive(Debug, Clone, Default)]
 pub struct Site {
-    /// What stands at each path that was asked for; nothing stands where none is named.
-    pub entries: BTreeMap<PathBuf, Entry>,
+    /// What stands at each path that was asked for, by its text; nothing stands where none is named.
+    pub entries: BTreeMap<OsString, Entry>,
     /// Entries below writable ground that the wall must treat by themselves.
     pub marked: Vec<Marked>,
     /// Where the paths of grants really lead, by the path they name.
@@ -250,7 +250,7 @@ fn system(layout: &mut Layout, site: &Site) {
     for row in toolchain::SYSTEM {
         let Some(start) = row.strip_suffix('*') else {
             site.entries
-                .get(Path::new(row))
+                .get(OsStr::new(row))
                 .into_iter()
                 .for_each(|entry| put(Path::new(row), entry));
             continue;
@@ -258,7 +258,7 @@ fn system(layout: &mut Layout, site: &Site) {
         for (path, entry) in &site.entries {
             let ending = path.to_str().and_then(|path| path.strip_prefix(start));
             if ending.is_some_and(|ending| !ending.contains('/')) {
-                put(path, entry);
+                put(Path::new(path), entry);
             }
         }
     }
@@ -275,7 +275,7 @@ fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
         if home || path.starts_with(ground.workspace.as_path()) {
             continue;
         }
-        match (kind, site.entries.get(&path)) {
+        match (kind, site.entries.get(path.as_os_str())) {
             (Use::Scratch, _) => {
                 let Ok(path) = AbsPath::lexical(&path) else { continue };
                 layout.put(&path, Kind::Scratch, true, "private cache");
@@ -387,7 +387,7 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
     let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
     let others = ground.closed.iter().map(|path| (path, "another checkout"));
     for (path, why) in own.chain(others) {
-        let known = site.entries.get(path.as_path());
+        let known = site.entries.get(path.as_path().as_os_str());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
         // On private ground they are not there at all, which is better still.
         let inside = path.is_within(&ground.workspace) || layout.writes_host(path);

@@ -51,7 +51,8 @@ impl Kind {
 #[derive(Debug)]
 pub(super) struct Nodes {
     known: HashMap<u64, Node>,
-    numbers: HashMap<Arc<Path>, u64>,
+    /// By the text of the path.
+    numbers: HashMap<Arc<OsStr>, u64>,
     next: u64,
     path_bytes: usize,
     node_room: usize,
@@ -60,7 +61,7 @@ pub(super) struct Nodes {
 
 #[derive(Debug)]
 struct Node {
-    path: Arc<Path>,
+    path: Arc<OsStr>,
     kind: Kind,
     lookups: u64,
 }
@@ -68,7 +69,7 @@ struct Node {
 impl Nodes {
     /// Only the root, which is always a way.
     pub(super) fn new() -> Self {
-        let path: Arc<Path> = Path::new("/").into();
+        let path: Arc<OsStr> = OsStr::new("/").into();
         let root = Node { path: path.clone(), kind: Kind::Way, lookups: 1 };
         Self {
             known: HashMap::from([(ROOT, root)]),
@@ -81,11 +82,11 @@ impl Nodes {
     }
 
     pub(super) fn get(&self, number: u64) -> Option<(&Path, Kind)> {
-        self.known.get(&number).map(|node| (&*node.path, node.kind))
+        self.known.get(&number).map(|node| (Path::new(&*node.path), node.kind))
     }
 
     pub(super) fn number(&self, path: &Path) -> Option<u64> {
-        self.numbers.get(path).copied()
+        self.numbers.get(path.as_os_str()).copied()
     }
 
     /// The path of a name in a directory.
@@ -128,8 +129,8 @@ impl Nodes {
             return;
         }
         if let Some(node) = self.known.remove(&number) {
-            self.path_bytes = self.path_bytes.saturating_sub(node.path.as_os_str().len());
-            if self.number(&node.path) == Some(number) {
+            self.path_bytes = self.path_bytes.saturating_sub(node.path.len());
+            if self.number(Path::new(&*node.path)) == Some(number) {
                 self.numbers.remove(&node.path);
             }
         }
@@ -143,7 +144,7 @@ impl Nodes {
         let number = self.next;
         self.next += 1;
         self.path_bytes = path_bytes;
-        let path: Arc<Path> = path.into();
+        let path: Arc<OsStr> = path.as_os_str().into();
         self.numbers.insert(path.clone(), number);
         self.known.insert(number, Node { path, kind, lookups: 1 });
         Some(number)
