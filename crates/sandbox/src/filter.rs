@@ -6,8 +6,7 @@
 //! programs. So nothing that is closed ever reaches the supervisor.
 //!
 //! The kernel remembers which calls a program allows whatever their arguments, and does not run
-//! it for them (since Linux 5.11). For the others it runs from the top, so those come first, and
-//! of those `openat`.
+//! it for them (since Linux 5.11). For the others it runs from the top, so `openat` comes first.
 
 mod closed;
 mod sockets;
@@ -57,17 +56,39 @@ const ALLOW: Tree = Tree::Answer(libc::SECCOMP_RET_ALLOW);
 /// A call of another architecture has other numbers, so it kills the process: ia32 programs do
 /// not run inside. x32 calls do not exist.
 fn program(rules: Vec<(c_long, Tree)>) -> Program {
-    let calls = rules
-        .into_iter()
-        .rev()
-        .fold(ALLOW, |rest, (call, tree)| Word::CALL.is(number(call)).choose(tree, rest));
+    let (first, mut rules): (Vec<_>, Vec<_>) =
+        rules.into_iter().map(|(call, tree)| (number(call), tree)).partition(is_frequent);
+    rules.sort_by_key(|(call, _)| *call);
     let calls = Word::CALL.at_least(X32).choose(
         // A tracer makes the kernel skip a call by setting its number to -1.
         Word::CALL.is(u32::MAX).choose(ALLOW, answer(libc::ENOSYS)),
-        calls,
+        search(&rules),
     );
+    let calls = one_of(&first, calls);
     let foreign = Tree::Answer(libc::SECCOMP_RET_KILL_PROCESS);
     Word::ARCHITECTURE.is(ARCHITECTURE).choose(calls, foreign).assemble()
+}
+
+fn is_frequent((call, _): &(u32, Tree)) -> bool {
+    *call == number(libc::SYS_openat)
+}
+
+/// Finds a call by halves: when a program is installed the kernel tries it for every call there is.
+fn search(rules: &[(u32, Tree)]) -> Tree {
+    match rules.split_at(rules.len() / 2) {
+        // The last few one after the other, which takes less room.
+        (low, high @ [(from, _), ..]) if rules.len() > 4 => {
+            Word::CALL.at_least(*from).choose(search(high), search(low))
+        }
+        _ => one_of(rules, ALLOW),
+    }
+}
+
+fn one_of(rules: &[(u32, Tree)], otherwise: Tree) -> Tree {
+    rules
+        .iter()
+        .rev()
+        .fold(otherwise, |rest, (call, tree)| Word::CALL.is(*call).choose(tree.clone(), rest))
 }
 
 #[expect(
