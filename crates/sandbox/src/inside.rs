@@ -7,20 +7,20 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver};
 
 use model::{Base, Net, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::DumpableBehavior;
 
-use crate::diag::Diag;
-use crate::doors::Doors;
 use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
-use crate::mounts::{Entered, Floor, Mounts};
+use crate::mounts::{Bench, Entered, Floor, Material, Mounts};
+use crate::network::OwnNetwork;
 use crate::processors::Processors;
 use crate::rights;
 use crate::sys::{self, Bulkhead, Resource};
@@ -115,21 +115,49 @@ impl Inside<'_> {
             return Ok(Vec::new());
         }
         map_user(self.user)?;
-        let missing = if self.omits(Layer::Mounts) { Vec::new() } else { self.mount()? };
-        if self.plan.network == Net::Own {
-            sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
-            let doors = Doors::make(self.plan).map_err(|error| Failed::new(Step::Doors, error))?;
-            for some in doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
+        let network = || {
+            let own = self.plan.network == Net::Own;
+            own.then(|| OwnNetwork::make(self.plan)).transpose()
+        };
+        let (missing, network) =
+            if self.omits(Layer::Mounts) { (Vec::new(), network()?) } else { self.mount(network)? };
+        if let Some(network) = network {
+            network.enter().map_err(|error| Failed::new(Step::Namespaces, error))?;
+            for some in network.doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
                 self.tell(&Message::Doors, some)?;
             }
-            if let Ok(diag) = Diag::here() {
+            if let Some(diag) = &network.diag {
                 self.tell(&Message::Diag, &[diag.descriptor()])?;
             }
         }
         Ok(missing)
     }
 
-    fn mount(&self) -> Result<Vec<String>, Failed> {
+    /// Puts the file system together. What that is made of, and the network, are made beside it, on
+    /// another processor if there is one.
+    fn mount(
+        &self,
+        network: impl FnOnce() -> Result<Option<OwnNetwork>, Failed> + Send,
+    ) -> Result<(Vec<String>, Option<OwnNetwork>), Failed> {
+        let (bench, materials) = Bench::begin(self.plan)?;
+        let lost = || io::Error::other("a thread was lost");
+        std::thread::scope(|scope| {
+            let (sender, made) = mpsc::channel();
+            let beside = std::thread::Builder::new().spawn_scoped(scope, move || {
+                self.processors.leave();
+                materials.make(&sender);
+                drop(sender);
+                network()
+            });
+            let beside = beside.map_err(|error| Failed::new(Step::Fork, error))?;
+            let mounts = self.floor(bench)?;
+            let missing = self.lay(mounts, made)?;
+            let network = beside.join().map_err(|_| Failed::new(Step::Namespaces, lost()))??;
+            Ok((missing, network))
+        })
+    }
+
+    fn floor<'a>(&self, bench: Bench<'a>) -> Result<Mounts<'a>, Failed> {
         let floor = if self.attribution == Attribution::Tripwire {
             // The device must be opened in the user namespace that mounts it. A request can be
             // taken back before it is read, or be too long, and nobody may wait for the next.
@@ -140,16 +168,20 @@ impl Inside<'_> {
         } else {
             Floor::Empty
         };
-        let mut mounts = Mounts::begin(self.plan, &floor, self.user, |device| {
+        // The supervisor alone serves the tripwire: a copy of the device in here would keep it
+        // alive after the supervisor's death.
+        let mounts = bench.stand_on(&floor, self.user, |device| {
             // Before it is mounted there is nothing to serve.
             self.tell(&Message::Device, &[device.as_fd()])
         })?;
-        // The supervisor alone serves the tripwire: a copy of the device in here would keep it
-        // alive after the supervisor's death.
-        drop(floor);
+        mounts.prepare();
+        Ok(mounts)
+    }
+
+    fn lay(&self, mut mounts: Mounts<'_>, made: Receiver<Material>) -> Result<Vec<String>, Failed> {
         let bare = self.covers.then(|| mounts.bare_root()).transpose();
         let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
-        mounts.lay()?;
+        mounts.lay(made.into_iter())?;
         let Entered { missing, private } = mounts.enter()?;
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;

@@ -20,6 +20,7 @@ mod late;
 mod launch;
 mod lock;
 mod mounts;
+mod network;
 mod notify;
 mod owners;
 mod probe;

@@ -2,21 +2,30 @@
 //!
 //! Sources are taken by descriptor before anything is covered, targets are looked up without
 //! following links, so that nothing that changes meanwhile can lead a mount elsewhere.
+//!
+//! What is put into place and the places themselves are made beside each other: [`Materials`] in
+//! one thread, [`Mounts`] in the other.
 
+mod layer;
+mod materials;
+mod store;
 mod tree;
 
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use model::{AbsPath, Base, Kind, Piece, Plan};
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{FsOpenFlags, MountAttrFlags, MountPropagationFlags, UnmountFlags};
+use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
-use self::tree::{
-    attach, clone_tree, find, mounted, new_tmpfs, processes, relative, terminals, tripwire,
-};
+use self::layer::Common;
+pub(crate) use self::materials::Material;
+use self::materials::Materials;
+use self::store::Store;
+use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::failure::{Failed, Step};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
@@ -27,16 +36,13 @@ const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/var", "/proc"];
 /// The mounts of a run before the old root is gone.
 pub(crate) struct Mounts<'a> {
     plan: &'a Plan,
-    /// Private storage, without set-uid files and devices like every copy of it: texts, scratch
-    /// directories, upper layers.
-    store: OwnedFd,
+    store: Arc<Store>,
     root: OwnedFd,
     laid: Vec<Laid<'a>>,
     /// Contents of files that are copied, and where to.
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
-    made: u32,
     /// What is private to the run, by the number of its piece.
     private: Vec<(usize, OwnedFd)>,
     /// The user's own, for the command.
@@ -44,63 +50,64 @@ pub(crate) struct Mounts<'a> {
     missing: Vec<String>,
 }
 
-/// What is known about a tree that was put together.
-pub(crate) struct Entered {
-    /// What could not be put there; less ground than planned, never more.
-    pub(crate) missing: Vec<String>,
-    /// What is private to the run, by the number of its piece.
-    pub(crate) private: Vec<(usize, OwnedFd)>,
+/// What there is before the tree: a place to put it together, and what was taken of the host.
+pub(crate) struct Bench<'a> {
+    plan: &'a Plan,
+    store: Arc<Store>,
+    /// The host's own root, where it is to be the tree's.
+    host: Option<OwnedFd>,
+    laid: Vec<Laid<'a>>,
+    copies: Vec<(&'a AbsPath, Vec<u8>)>,
+    umask: Mode,
+    missing: Vec<String>,
 }
 
-/// A piece and what it lies in.
-struct Laid<'a> {
-    piece: &'a Piece,
-    parent: Option<&'a Piece>,
-    /// The host's tree, taken before the workbench covered anything.
-    source: Option<OwnedFd>,
-}
-
-/// What the tree stands on.
-pub(crate) enum Floor {
-    /// A tripwire, mounted from this descriptor of `/dev/fuse`.
-    Tripwire(OwnedFd),
-    /// An empty directory.
-    Empty,
-}
-
-impl<'a> Mounts<'a> {
-    /// Takes sources, then sets up the workbench with the floor on it.
-    pub(crate) fn begin(
-        plan: &'a Plan,
-        floor: &Floor,
-        user: (u32, u32),
-        mounted: impl FnOnce(&OwnedFd) -> Result<(), Failed>,
-    ) -> Result<Self, Failed> {
+impl<'a> Bench<'a> {
+    /// Takes sources, then sets up the workbench.
+    pub(crate) fn begin(plan: &'a Plan) -> Result<(Self, Materials<'a>), Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::Private)?;
         // Everything is made with exactly the rights that it is to have.
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
-        let mut laid = with_parents(plan);
-        for Laid { piece, parent, source } in &mut laid {
-            if !needs_source(plan, piece, *parent) {
-                continue;
-            }
-            match clone_tree(rustix::fs::CWD, piece.path.as_path()) {
-                Ok(tree) => *source = Some(tree),
+        let laid = with_parents(plan);
+        let mut sources = Vec::with_capacity(laid.len());
+        for Laid { piece, parent } in &laid {
+            let tree = needs_source(plan, piece, *parent).then(|| source(piece)).transpose();
+            sources.push(match tree {
+                Ok(tree) => tree,
                 Err(error) if piece.path == plan.workspace => {
                     return Err(Failed::new(Step::Workspace, error));
                 }
-                Err(error) => missing.push(do_without(&piece.path, error)?),
-            }
+                Err(error) => {
+                    missing.push(do_without(&piece.path, error)?);
+                    None
+                }
+            });
         }
+        let overlays = std::iter::zip(&laid, &sources)
+            .filter(|(laid, source)| laid.piece.kind == Kind::Overlay && source.is_some());
+        let common = Common::of(overlays.map(|(laid, _)| &laid.piece.path));
         let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
         let copies = plan.copies.iter().filter_map(read).collect();
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let store = new_tmpfs("0755").at(Step::Store)?;
-        let root = match (floor, host) {
+        let bench = WORKBENCHES.iter().find(|path| Path::new(path).is_dir()).unwrap_or(&"/");
+        let store = Arc::new(Store::on(Path::new(bench)).at(Step::Store)?);
+        let materials =
+            Materials { plan, laid: laid.clone(), sources, common, store: store.clone() };
+        Ok((Self { plan, store, host, laid, copies, umask, missing }, materials))
+    }
+
+    /// Lays the floor.
+    pub(crate) fn stand_on(
+        self,
+        floor: &Floor,
+        user: (u32, u32),
+        mounted: impl FnOnce(&OwnedFd) -> Result<(), Failed>,
+    ) -> Result<Mounts<'a>, Failed> {
+        let root = match (floor, self.host) {
             (_, Some(tree)) => {
                 let attributes = MOUNT_RDONLY | MOUNT_NOSUID;
                 sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
@@ -113,28 +120,51 @@ impl<'a> Mounts<'a> {
             }
             (Floor::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
         };
-        let bench = WORKBENCHES.iter().find(|path| Path::new(path).is_dir()).unwrap_or(&"/");
-        attach(store.as_fd(), rustix::fs::CWD, Path::new(bench)).at(Step::Store)?;
-        rustix::fs::mkdirat(&store, "root", Mode::from(0o755)).at(Step::Store)?;
-        attach(root.as_fd(), store.as_fd(), Path::new("root")).at(Step::Root)?;
-        let mut mounts = Self {
-            plan,
-            store,
+        let store = self.store.tree.as_fd();
+        rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Store)?;
+        attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
+        let mut mounts = Mounts {
+            plan: self.plan,
+            store: self.store,
             root,
-            laid,
-            copies,
+            laid: self.laid,
+            copies: self.copies,
             closed: Vec::new(),
-            made: 0,
             private: Vec::new(),
-            umask,
-            missing,
+            umask: self.umask,
+            missing: self.missing,
         };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
         Ok(mounts)
     }
+}
 
+/// What is known about a tree that was put together.
+pub(crate) struct Entered {
+    /// What could not be put there; less ground than planned, never more.
+    pub(crate) missing: Vec<String>,
+    /// What is private to the run, by the number of its piece.
+    pub(crate) private: Vec<(usize, OwnedFd)>,
+}
+
+/// A piece and what it lies in.
+#[derive(Clone, Copy)]
+struct Laid<'a> {
+    piece: &'a Piece,
+    parent: Option<&'a Piece>,
+}
+
+/// What the tree stands on.
+pub(crate) enum Floor {
+    /// A tripwire, mounted from this descriptor of `/dev/fuse`.
+    Tripwire(OwnedFd),
+    /// An empty directory.
+    Empty,
+}
+
+impl Mounts<'_> {
     /// A bare view of the tripwire, for what must be covered while the run goes on.
     pub(crate) fn bare_root(&self) -> io::Result<OwnedFd> {
         clone_tree(self.root.as_fd(), Path::new("."))
@@ -149,16 +179,29 @@ impl<'a> Mounts<'a> {
         Ok(())
     }
 
-    /// Puts every piece in its place.
-    pub(crate) fn lay(&mut self) -> Result<(), Failed> {
-        let plan = self.plan;
-        if plan.base == Base::Nothing {
+    /// Gets the kernel to know the places.
+    pub(crate) fn prepare(&self) {
+        if self.plan.base == Base::Nothing {
             self.list_ways();
         }
-        for (number, mut laid) in std::mem::take(&mut self.laid).into_iter().enumerate() {
+    }
+
+    /// Puts every piece in its place.
+    pub(crate) fn lay(
+        &mut self,
+        mut materials: impl Iterator<Item = Material>,
+    ) -> Result<(), Failed> {
+        let plan = self.plan;
+        for (number, laid) in std::mem::take(&mut self.laid).into_iter().enumerate() {
             let piece = laid.piece;
-            match self.put(&mut laid) {
-                Ok(tree) if matches!(piece.kind, Kind::Scratch | Kind::Overlay) => {
+            let Some(material) = materials.next() else {
+                return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+            };
+            if matches!(material, Material::Missing) {
+                continue;
+            }
+            match self.put(&laid, material) {
+                Ok(tree) if is_private(&piece.kind) => {
                     self.private.push((number, tree));
                 }
                 Ok(_) => {}
@@ -253,36 +296,32 @@ impl<'a> Mounts<'a> {
     }
 
     /// Puts a piece in its place, and gives what lies there now.
-    fn put(&mut self, laid: &mut Laid<'_>) -> io::Result<OwnedFd> {
-        let piece = laid.piece;
+    fn put(&mut self, laid: &Laid<'_>, material: Material) -> io::Result<OwnedFd> {
         let target = self.target(laid)?;
-        let tree = match &piece.kind {
-            Kind::Read => {
-                let tree = self.host_tree(laid, target.as_fd())?;
-                sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
-                tree
-            }
-            Kind::Write => {
-                let inside = laid.source.is_none();
-                let tree = self.host_tree(laid, target.as_fd())?;
-                // Ground that is taken from a read-only piece is made writable again.
-                let clear = if inside { MOUNT_RDONLY } else { 0 };
-                sys::set_mount(tree.as_fd(), MOUNT_NOSUID | MOUNT_NODEV, clear)?;
-                tree
-            }
-            Kind::Pinned => clone_tree_of(target.as_fd())?,
-            // The attributes of a mount mean nothing for the device itself.
-            Kind::Device => self.host_tree(laid, target.as_fd())?,
-            Kind::Overlay => self.overlay(laid)?,
-            Kind::Scratch => self.scratch(piece)?,
-            Kind::Text(text) => self.text(text)?,
-            Kind::Closed | Kind::Outside => self.tripwire_node(piece)?,
-            Kind::Processes => processes()?,
-            Kind::Terminals => terminals()?,
+        let tree = match material {
+            Material::Tree(tree) => tree,
+            Material::Broken(error) => return Err(error),
+            Material::Here | Material::Missing => self.made_here(laid.piece, target.as_fd())?,
         };
         attach_to(tree.as_fd(), target.as_fd())?;
-        if piece.kind == Kind::Processes {
-            self.hide_keys(piece)?;
+        if laid.piece.kind == Kind::Processes {
+            self.hide_keys(laid.piece)?;
+        }
+        Ok(tree)
+    }
+
+    /// The tree for a piece that changes what already lies at its place.
+    fn made_here(&mut self, piece: &Piece, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+        if matches!(piece.kind, Kind::Closed | Kind::Outside) {
+            return self.tripwire_node(piece);
+        }
+        let tree = clone_tree_of(target)?;
+        let attributes = MOUNT_NOSUID | MOUNT_NODEV;
+        match piece.kind {
+            Kind::Read => sys::set_mount(tree.as_fd(), attributes | MOUNT_RDONLY, 0)?,
+            // Ground that is taken from a read-only piece is made writable again.
+            Kind::Write => sys::set_mount(tree.as_fd(), attributes, MOUNT_RDONLY)?,
+            _ => {}
         }
         Ok(tree)
     }
@@ -290,60 +329,46 @@ impl<'a> Mounts<'a> {
     /// The kernel lists the keys of a user in every view of processes, by name.
     fn hide_keys(&mut self, processes: &Piece) -> io::Result<()> {
         match find(self.root.as_fd(), &processes.path.join("keys".as_ref())) {
-            Ok(keys) => attach_to(self.text("")?.as_fd(), keys.as_fd()),
+            Ok(keys) => attach_to(self.store.text("")?.as_fd(), keys.as_fd()),
             // A kernel without keys.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// The host's tree for a piece: taken at the beginning, or what already lies at its place.
-    fn host_tree(&self, laid: &mut Laid<'_>, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        match laid.source.take() {
-            Some(tree) => Ok(tree),
-            None if needs_source(self.plan, laid.piece, laid.parent) => {
-                Err(io::ErrorKind::NotFound.into())
-            }
-            None => clone_tree_of(target),
-        }
-    }
-
     /// The place of a piece, made where it lies on private ground.
     fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
         let piece = laid.piece;
+        let ours = laid.parent.is_some_and(|parent| is_private(&parent.kind));
+        if ours && let Ok(made) = self.make(piece) {
+            return Ok(made);
+        }
         match find(self.root.as_fd(), &piece.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_private(laid) => {
-                self.make(piece)?;
-                find(self.root.as_fd(), &piece.path)
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_ours(laid) => {
+                self.make_directories(&piece.path.parent())?;
+                self.make(piece)
             }
             found => found,
         }
     }
 
     /// Whether what a piece lies in is ours to add to.
-    fn is_private(&self, laid: &Laid<'_>) -> bool {
+    fn is_ours(&self, laid: &Laid<'_>) -> bool {
         match laid.parent {
-            Some(parent) => {
-                matches!(parent.kind, Kind::Scratch | Kind::Overlay | Kind::Outside)
-            }
+            Some(parent) => is_private(&parent.kind) || parent.kind == Kind::Outside,
             None => self.plan.base == Base::Nothing,
         }
     }
 
-    fn make(&self, piece: &Piece) -> io::Result<()> {
-        let parent = piece.path.parent();
-        // Making what is there asks the tripwire each time; looking does not.
-        if find(self.root.as_fd(), &parent).is_err() {
-            self.make_directories(&parent)?;
-        }
+    /// Makes something for a piece to lie on.
+    fn make(&self, piece: &Piece) -> io::Result<OwnedFd> {
         let name = relative(&piece.path);
         if piece.directory {
             rustix::fs::mkdirat(&self.root, name, Mode::from(0o755))?;
-        } else {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            rustix::fs::openat(&self.root, name, flags, Mode::from(0o644))?;
+            return find(self.root.as_fd(), &piece.path);
         }
-        Ok(())
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.root, name, flags, Mode::from(0o644))?)
     }
 
     fn make_directories(&self, path: &AbsPath) -> io::Result<()> {
@@ -376,91 +401,15 @@ impl<'a> Mounts<'a> {
         Ok(())
     }
 
-    /// A name in the store that nothing else uses.
-    fn fresh_name(&mut self) -> String {
-        self.made += 1;
-        format!("{}", self.made)
-    }
-
-    fn scratch(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
-        let shared = ["/tmp", "/var/tmp", "/dev/shm"]
-            .iter()
-            .any(|path| piece.path.as_path() == Path::new(path));
-        let mode = if shared { 0o1777 } else { 0o755 };
-        let name = self.fresh_name();
-        rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(mode))?;
-        clone_tree(self.store.as_fd(), Path::new(&name))
-    }
-
-    fn text(&mut self, text: &str) -> io::Result<OwnedFd> {
-        let name = self.fresh_name();
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.store, name.as_str(), flags, Mode::from(0o644))?;
-        File::from(file).write_all(text.as_bytes())?;
-        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
-        sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
-        Ok(tree)
-    }
-
     /// What may not be read: a node of the tripwire, or something empty without permissions.
     fn tripwire_node(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
         if let Some(at) = self.closed.iter().position(|(path, _)| *path == piece.path) {
             return Ok(self.closed.swap_remove(at).1);
         }
         if piece.kind == Kind::Outside {
-            return self.scratch(piece);
+            return self.store.directory(&piece.path);
         }
-        let name = self.fresh_name();
-        if piece.directory {
-            rustix::fs::mkdirat(&self.store, name.as_str(), Mode::empty())?;
-        } else {
-            let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-            rustix::fs::openat(&self.store, name.as_str(), flags, Mode::empty())?;
-        }
-        let tree = clone_tree(self.store.as_fd(), Path::new(&name))?;
-        sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
-        Ok(tree)
-    }
-
-    /// The host's directory with a private layer on top. Where the kernel cannot do that, the
-    /// directory can be read only.
-    fn overlay(&mut self, laid: &mut Laid<'_>) -> io::Result<OwnedFd> {
-        let Some(lower) = laid.source.take() else { return self.scratch(laid.piece) };
-        let layered = self.layered(lower.as_fd());
-        let attributes = MOUNT_NOSUID | MOUNT_NODEV;
-        match layered {
-            Ok(tree) => {
-                sys::set_mount(tree.as_fd(), attributes, 0)?;
-                Ok(tree)
-            }
-            Err(_) => {
-                sys::set_mount(lower.as_fd(), attributes | MOUNT_RDONLY, 0)?;
-                Ok(lower)
-            }
-        }
-    }
-
-    fn layered(&mut self, lower: BorrowedFd<'_>) -> io::Result<OwnedFd> {
-        let (upper, work) = (self.fresh_name(), self.fresh_name());
-        for name in [&upper, &work] {
-            rustix::fs::mkdirat(&self.store, name.as_str(), Mode::from(0o755))?;
-        }
-        let open = |name: &str| {
-            rustix::fs::openat(&self.store, name, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-        };
-        let (upper, work) = (open(&upper)?, open(&work)?);
-        let by_descriptor = |fd: BorrowedFd<'_>| format!("/proc/self/fd/{}", fd.as_raw_fd());
-        let context = rustix::mount::fsopen("overlay", FsOpenFlags::FSOPEN_CLOEXEC)?;
-        for (key, value) in [
-            ("lowerdir", by_descriptor(lower)),
-            ("upperdir", by_descriptor(upper.as_fd())),
-            ("workdir", by_descriptor(work.as_fd())),
-        ] {
-            rustix::mount::fsconfig_set_string(&context, key, value)?;
-        }
-        rustix::mount::fsconfig_set_flag(&context, "userxattr")?;
-        rustix::mount::fsconfig_create(&context)?;
-        mounted(&context, MountAttrFlags::empty())
+        self.store.closed(piece.directory)
     }
 
     /// Makes the new tree the root, and lets go of the old one.
@@ -483,10 +432,20 @@ fn with_parents(plan: &Plan) -> Vec<Laid<'_>> {
         while above.last().is_some_and(|parent| !piece.path.is_within(&parent.path)) {
             above.pop();
         }
-        laid.push(Laid { piece, parent: above.last().copied(), source: None });
+        laid.push(Laid { piece, parent: above.last().copied() });
         above.push(piece);
     }
     laid
+}
+
+/// What a piece is taken from. Giving up the copy of a mount takes long, so a layer gets none: it
+/// makes its own.
+fn source(piece: &Piece) -> io::Result<OwnedFd> {
+    if piece.kind == Kind::Overlay {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        return Ok(rustix::fs::open(piece.path.as_path(), flags, Mode::empty())?);
+    }
+    clone_tree(rustix::fs::CWD, piece.path.as_path())
 }
 
 /// Whether a piece is taken from the host, rather than from ground that already lies there.
@@ -499,6 +458,11 @@ fn needs_source(plan: &Plan, piece: &Piece, parent: Option<&Piece>) -> bool {
         Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
         None => plan.base == Base::Nothing,
     }
+}
+
+/// Whether what is written there is gone after the run.
+fn is_private(kind: &Kind) -> bool {
+    matches!(kind, Kind::Scratch | Kind::Overlay)
 }
 
 /// Whether a piece is a node of the tripwire.

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{Net, Plan};
+use model::Plan;
 
 use crate::failure::{Failed, Step};
 use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
@@ -41,19 +41,16 @@ pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
 }
 
 /// The namespaces of a run, as flags of `clone`.
-pub(crate) fn namespaces(enforcement: Enforcement, plan: &Plan) -> u64 {
+pub(crate) fn namespaces(enforcement: Enforcement) -> u64 {
     if enforcement == Enforcement::Landlock {
         return 0;
     }
-    let mut flags = libc::CLONE_NEWUSER
+    let flags = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID
         | libc::CLONE_NEWIPC
         | libc::CLONE_NEWUTS
         | libc::CLONE_NEWCGROUP;
-    if plan.network == Net::Own {
-        flags |= libc::CLONE_NEWNET;
-    }
     u64::from(flags.cast_unsigned())
 }
 

@@ -15,6 +15,15 @@ impl Processors {
         Self(all.filter(|_| kept))
     }
 
+    /// Moves the calling thread to the others, if there are any, so that it runs beside its process.
+    pub(crate) fn leave(&self) {
+        let Self(Some(all)) = self else { return };
+        let mut others = *all;
+        others.unset(sched_getcpu());
+        // Without others this fails, and the thread takes its turns.
+        let _ = sched_setaffinity(None, &others);
+    }
+
     /// Lets the calling process use all of them again.
     pub(crate) fn restore(&self) {
         if let Self(Some(all)) = self {

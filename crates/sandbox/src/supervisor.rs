@@ -117,7 +117,7 @@ impl<'a> Supervisor<'a> {
         // Until the command runs, one of the two always waits for the other: on one processor
         // they need not wake a second one each time.
         let processors = Processors::keep_to_one();
-        let flags = probe::namespaces(got.enforcement, launch.plan);
+        let flags = probe::namespaces(got.enforcement);
         let cloned = sys::clone_into(flags).map_err(|error| {
             let failed = Failed::new(Step::Namespaces, error);
             let diagnosis = probe::diagnose(&failed, &got);
@@ -486,7 +486,11 @@ impl<'a> Supervisor<'a> {
 
     /// Waits until the child, and with it everything inside, is gone.
     fn bury(&mut self) -> Usage {
+        // Whoever is the last to hold a part of the tree has to take it down. That is the child.
+        self.private.clear();
+        (self.bare, self.spaces, self.cover, self.doors) = (None, None, None, None);
         self.await_death();
+        self.processes = None;
         // A call that waits for an answer ends only when nobody is left to give one.
         self.device = None;
         self.listener = None;

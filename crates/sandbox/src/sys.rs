@@ -260,6 +260,24 @@ const fn iow(number: u64, size: usize) -> c_ulong {
 const SECCOMP_IOCTL_NOTIF_ID_VALID: c_ulong = iow(2, size_of::<u64>());
 const SECCOMP_IOCTL_NOTIF_ADDFD: c_ulong = iow(3, size_of::<libc::seccomp_notif_addfd>());
 
+/// Puts the calling thread into a network namespace of its own.
+pub(crate) fn unshare_network() -> io::Result<()> {
+    // SAFETY: no memory is handed over, and no code here takes the network for given.
+    check(c_long::from(unsafe { libc::unshare(libc::CLONE_NEWNET) }))
+}
+
+/// The network namespace that a socket is in.
+pub(crate) fn network_of(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    // SAFETY: the request takes no memory and gives a new descriptor.
+    let space = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
+    check(c_long::from(space))?;
+    // SAFETY: the descriptor is new and nobody else has it.
+    Ok(unsafe { OwnedFd::from_raw_fd(space) })
+}
+
+/// Not in `libc` (`linux/sockios.h`).
+const SIOCGSKNS: c_ulong = 0x894c;
+
 /// Brings the loopback interface of this network namespace up.
 pub(crate) fn loopback_up() -> io::Result<()> {
     let socket = rustix::net::socket_with(

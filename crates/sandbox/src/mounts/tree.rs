@@ -25,9 +25,14 @@ pub(crate) fn open_without_links(path: impl Arg, flags: OFlags) -> io::Result<Ow
 
 /// What stands at a path of the new tree, without following any link.
 pub(super) fn find(root: BorrowedFd<'_>, path: &AbsPath) -> io::Result<OwnedFd> {
+    find_below(root, relative(path))
+}
+
+/// The same by a path that begins at any directory.
+pub(super) fn find_below(dir: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
     Ok(rustix::fs::openat2(
-        root,
-        relative(path),
+        dir,
+        path,
         OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
         Mode::empty(),
         ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH,

@@ -1,0 +1,73 @@
+//! [`Store`]: what is private to a run, and what is written for it.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use model::AbsPath;
+use rustix::fs::{Mode, OFlags};
+
+use super::tree::{attach, clone_tree, new_tmpfs};
+use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
+
+/// Private storage, without set-uid files and devices like every copy of it: texts, scratch
+/// directories, upper layers.
+pub(super) struct Store {
+    pub(super) tree: OwnedFd,
+    made: AtomicU32,
+}
+
+impl Store {
+    /// A new one, which covers a directory.
+    pub(super) fn on(place: &Path) -> io::Result<Self> {
+        let tree = new_tmpfs("0755")?;
+        attach(tree.as_fd(), rustix::fs::CWD, place)?;
+        Ok(Self { tree, made: AtomicU32::new(0) })
+    }
+
+    /// A name that nothing else uses.
+    pub(super) fn fresh_name(&self) -> String {
+        self.made.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+
+    /// A directory to write in, with the rights that the one at this path has everywhere.
+    pub(super) fn directory(&self, path: &AbsPath) -> io::Result<OwnedFd> {
+        let shared = ["/tmp", "/var/tmp", "/dev/shm"];
+        let shared = shared.iter().any(|shared| path.as_path() == Path::new(shared));
+        let name = self.fresh_name();
+        let mode = Mode::from(if shared { 0o1777 } else { 0o755 });
+        rustix::fs::mkdirat(&self.tree, name.as_str(), mode)?;
+        clone_tree(self.tree.as_fd(), Path::new(&name))
+    }
+
+    /// A file to read.
+    pub(super) fn text(&self, text: &str) -> io::Result<OwnedFd> {
+        let name = self.fresh_name();
+        File::from(self.file(&name, Mode::from(0o644))?).write_all(text.as_bytes())?;
+        self.frozen(&name)
+    }
+
+    /// Something empty without permissions.
+    pub(super) fn closed(&self, directory: bool) -> io::Result<OwnedFd> {
+        let name = self.fresh_name();
+        if directory {
+            rustix::fs::mkdirat(&self.tree, name.as_str(), Mode::empty())?;
+        } else {
+            self.file(&name, Mode::empty())?;
+        }
+        self.frozen(&name)
+    }
+
+    fn file(&self, name: &str, mode: Mode) -> io::Result<OwnedFd> {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&self.tree, name, flags, mode)?)
+    }
+
+    fn frozen(&self, name: &str) -> io::Result<OwnedFd> {
+        let tree = clone_tree(self.tree.as_fd(), Path::new(name))?;
+        sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV, 0)?;
+        Ok(tree)
+    }
+}

@@ -1,0 +1,37 @@
+//! [`OwnNetwork`]: a network namespace with nothing in it but the ways out.
+
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+
+use model::Plan;
+use rustix::thread::LinkNameSpaceType;
+
+use crate::diag::Diag;
+use crate::doors::Doors;
+use crate::failure::{Failed, Step};
+use crate::sys;
+
+/// The network of a run, in the hands of who made it.
+pub(crate) struct OwnNetwork {
+    space: OwnedFd,
+    pub(crate) doors: Doors,
+    pub(crate) diag: Option<Diag>,
+}
+
+impl OwnNetwork {
+    /// Makes it, and puts the calling thread into it.
+    pub(crate) fn make(plan: &Plan) -> Result<Self, Failed> {
+        sys::unshare_network().map_err(|error| Failed::new(Step::Namespaces, error))?;
+        sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
+        let doors = Doors::make(plan).map_err(|error| Failed::new(Step::Doors, error))?;
+        let space = sys::network_of(doors.proxy.as_fd());
+        let space = space.map_err(|error| Failed::new(Step::Namespaces, error))?;
+        Ok(Self { space, doors, diag: Diag::here().ok() })
+    }
+
+    /// Puts the calling thread into it.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        use rustix::thread::move_into_link_name_space as enter;
+        Ok(enter(self.space.as_fd(), Some(LinkNameSpaceType::Network))?)
+    }
+}
