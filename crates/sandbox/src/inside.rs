@@ -215,10 +215,27 @@ impl Inside<'_> {
         if let Err(error) = sys::die_with_parent() {
             self.fail(Failed::new(Step::Bond, error));
         }
-        match sys::fork() {
-            Ok(None) => self.become_command(missing),
-            Ok(Some(command)) => self.wait(command),
+        // Whoever watches starts of programs looks into the memory of the one that starts it, and
+        // ours is not to be looked into.
+        let command = if self.attribution == Attribution::Notify {
+            self.fork_command(missing)
+        } else {
+            sys::start_on_our_memory(|| self.become_command(missing))
+        };
+        match command {
+            Ok(command) => self.wait(command),
             Err(error) => self.fail(Failed::new(Step::Fork, error)),
+        }
+    }
+
+    fn fork_command(&self, missing: Vec<String>) -> io::Result<i32> {
+        match sys::fork()? {
+            Some(command) => Ok(command),
+            None => {
+                // Readable by the supervisor again: it must see what is tried.
+                let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
+                self.become_command(missing)
+            }
         }
     }
 
@@ -242,9 +259,8 @@ impl Inside<'_> {
             Ok(ends) => ends,
             Err(error) => self.fail(Failed::new(Step::Bond, error)),
         };
-        let command = match sys::fork() {
-            Ok(None) => self.become_command(missing),
-            Ok(Some(command)) => command,
+        let command = match self.fork_command(missing) {
+            Ok(command) => command,
             Err(error) => self.fail(Failed::new(Step::Fork, error)),
         };
         loop {
@@ -271,7 +287,7 @@ impl Inside<'_> {
     }
 
     /// The first process of a namespace inherits every orphan, and its end is everybody's end.
-    fn wait(self, command: i32) -> ! {
+    fn wait(&self, command: i32) -> ! {
         loop {
             match sys::wait_any() {
                 Ok((pid, status)) => {
@@ -300,7 +316,7 @@ impl Inside<'_> {
         !stopped
     }
 
-    fn become_command(self, missing: Vec<String>) -> ! {
+    fn become_command(&self, missing: Vec<String>) -> ! {
         let failed = match self.close_door(missing) {
             Ok(()) => execute(self.plan, self.command, &self.inherited()),
             Err(failed) => failed,
@@ -310,8 +326,6 @@ impl Inside<'_> {
 
     /// Everything that can only be done by the process that becomes the command.
     fn close_door(&self, missing: Vec<String>) -> Result<(), Failed> {
-        // Readable by the supervisor again: it must see what is tried.
-        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
         let _ = rustix::process::setpgid(None, None);
         if self.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;

@@ -9,9 +9,10 @@
 
 use std::ffi::CStr;
 use std::io;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-use libc::{c_int, c_long, c_ulong};
+use libc::{c_int, c_long, c_ulong, c_void};
 
 /// A child that was cloned.
 pub(crate) enum Cloned {
@@ -63,6 +64,35 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
         pid => Ok(Some(pid)),
     }
 }
+
+/// Starts a process that works on this one's memory, without a copy of it, until it becomes another
+/// program or ends; this one waits until then. Everything else of it is its own.
+pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
+    extern "C" fn enter<F: FnOnce()>(act: *mut c_void) -> c_int {
+        let _bulkhead = Bulkhead;
+        // SAFETY: it is what was handed over below, and taken only here.
+        let act = unsafe { act.cast::<F>().read() };
+        act();
+        exit_now(libc::EIO)
+    }
+    /// The entry for a closure whose type has no name.
+    fn entry<F: FnOnce()>(_: &F) -> extern "C" fn(*mut c_void) -> c_int {
+        enter::<F>
+    }
+    let (enter, mut act) = (entry(&act), ManuallyDrop::new(act));
+    let mut stack = vec![MaybeUninit::<u128>::uninit(); COMMAND_STACK / size_of::<u128>()];
+    let top = stack.as_mut_ptr_range().end;
+    // SAFETY: the stack is the child's alone, both live until it needs them no more, because this
+    // process waits; there is no other thread that could find the memory half changed.
+    let pid = unsafe {
+        let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
+        libc::clone(enter, top.cast(), flags, (&raw mut act).cast())
+    };
+    if pid == -1 { Err(io::Error::last_os_error()) } else { Ok(pid) }
+}
+
+/// Room for what a process does before it becomes the command.
+const COMMAND_STACK: usize = 1 << 20;
 
 /// Stands in the first frame that belongs to the child of a fork. What lies above is its parent's,
 /// and a panic that got there would clear up after the parent while that is still at work.
@@ -440,7 +470,7 @@ fn check(done: c_long) -> io::Result<()> {
 /// Reads memory of another process.
 pub(crate) fn read_memory(pid: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {
     let local = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: into.len() };
-    let remote = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: into.len() };
+    let remote = libc::iovec { iov_base: address as *mut c_void, iov_len: into.len() };
     // SAFETY: `local` describes the buffer exactly; the remote address is only read, by the
     // kernel, in the other process.
     let read = unsafe {
@@ -465,8 +495,7 @@ pub(crate) fn send(
     descriptors: &[BorrowedFd<'_>],
 ) -> io::Result<()> {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags};
-    let mut space =
-        [std::mem::MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS))];
     let mut control = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() && !control.push(SendAncillaryMessage::ScmRights(descriptors)) {
         return Err(io::Error::other("too many descriptors for one message"));
@@ -482,7 +511,7 @@ pub(crate) type Received = (Vec<u8>, Vec<OwnedFd>, Option<i32>);
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Received> {
     use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags};
     let mut bytes = vec![0; 8192];
-    let mut space = [std::mem::MaybeUninit::uninit();
+    let mut space = [MaybeUninit::uninit();
         rustix::cmsg_space!(ScmRights(MOST_DESCRIPTORS), ScmCredentials(1))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let message = rustix::net::recvmsg(
