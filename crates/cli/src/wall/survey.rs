@@ -88,6 +88,7 @@ pub(crate) fn survey(
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
+    finds.hide_in_toolchain(policy, ground, &entries);
     let Finds { mut marked, dangling, unreadable, .. } = finds;
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
@@ -253,6 +254,69 @@ impl<'a> Finds<'a> {
                 self.unreadable.extend(AbsPath::lexical(path).ok());
                 Step::Past
             }
+        });
+    }
+
+    /// What rules deny by name in what can be read of the host besides the workspace and grants. A
+    /// pattern that begins nowhere is about the project, and not about the certificates of the
+    /// system.
+    fn hide_in_toolchain(
+        &mut self,
+        policy: &Policy,
+        ground: &Ground,
+        entries: &BTreeMap<OsString, Entry>,
+    ) {
+        let there: Vec<_> =
+            entries.keys().filter_map(|path| AbsPath::lexical(Path::new(path)).ok()).collect();
+        for rule in &policy.filesystem.deny_read {
+            let Some(prefix) = rule.value.prefix(&ground.workspace) else { continue };
+            let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
+            if prefix.is_within(&ground.workspace) {
+                continue;
+            }
+            let concerned: Vec<_> = there
+                .iter()
+                .filter_map(|tool| match (prefix.is_within(tool), tool.is_within(&prefix)) {
+                    (true, _) => Some(prefix.clone()),
+                    (_, true) => Some(tool.clone()),
+                    _ => None,
+                })
+                .collect();
+            for path in concerned {
+                if self.interest.mark(&path) == Some(Mark::Hidden) {
+                    let entry = entry(path.as_path());
+                    self.marked.extend(entry.map(|entry| Marked {
+                        path,
+                        mark: Mark::Hidden,
+                        entry,
+                    }));
+                } else if rule.value.is_pattern() {
+                    self.hide_below(&path);
+                }
+            }
+        }
+    }
+
+    fn hide_below(&mut self, root: &AbsPath) {
+        facts::walk(root.as_path(), &mut |visit| {
+            let (path, kind) = match visit {
+                Visit::Entry(path, kind) => (path, Some(kind)),
+                Visit::Unreadable(path) => (path, None),
+            };
+            let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
+            if self.interest.mark(&path) != Some(Mark::Hidden) {
+                return Step::Into;
+            }
+            let entry = match kind {
+                Some(kind) if kind.is_symlink() => {
+                    self.follow(&path, Mark::Hidden);
+                    return Step::Past;
+                }
+                Some(kind) if !kind.is_dir() => Entry::File,
+                _ => Entry::Directory,
+            };
+            self.marked.push(Marked { path, mark: Mark::Hidden, entry });
+            Step::Past
         });
     }
 

@@ -457,3 +457,31 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
     }
 }
+
+#[test]
+fn a_deny_rule_holds_in_the_toolchain_too() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        for file in [".cargo/bin/tool", ".cargo/private/key", ".cargo/private/deep/a.key"] {
+            yard.write(&format!("home/{file}"), "TOOLCHAIN\n");
+        }
+        let all = "cat ~/.cargo/bin/tool; ls ~/.cargo/private/deep; cat ~/.cargo/private/key";
+        let ran = yard.run(&[], all);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "TOOLCHAIN\na.key\nTOOLCHAIN\n"));
+        for (rule, denied) in [
+            ("~/.cargo/private/key", "~/.cargo/private/key"),
+            ("~/.cargo/private", "~/.cargo/private/deep/a.key"),
+            ("~/.cargo/**/*.key", "~/.cargo/private/deep/a.key"),
+            ("~/.cargo", "~/.cargo/private/key"),
+            ("~/.c*/private", "~/.cargo/private/key"),
+        ] {
+            let config = format!("[filesystem]\ndeny_read = [\"{rule}\"]\n");
+            yard.write("home/.config/ringwall/ringwall.toml", &config);
+            let ran = yard.run(&[], &format!("cat {denied}"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{rule}: {ran:?}");
+            let ran = yard.run(&[], "cat ~/.cargo/bin/tool");
+            let expected = if rule == "~/.cargo" { Some(77) } else { Some(0) };
+            assert_eq!(ran.code, expected, "{rule}: {ran:?}");
+        }
+    }
+}
