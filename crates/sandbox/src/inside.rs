@@ -19,10 +19,10 @@ use crate::filter::{self, Closed, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
-use crate::mounts::{Bench, Entered, Floor, Material, Mounts};
+use crate::mounts::{Bench, Entered, Floor, Later, Mounts, Placed};
 use crate::network::OwnNetwork;
 use crate::processors::Processors;
-use crate::rights;
+use crate::rights::Rights;
 use crate::sys::{self, Bulkhead, Resource};
 use crate::talk::{Message, hear_leave, tell};
 use crate::unmounted;
@@ -71,14 +71,28 @@ pub enum Layer {
     SelfTest,
 }
 
+/// What is to become of the command, once everything stands.
+struct Built<'a> {
+    /// What could not be put into the tree.
+    missing: Vec<String>,
+    rights: Option<Rights<'a>>,
+    /// The user's own, where building needed another.
+    umask: Option<Mode>,
+    /// Says when the whole tree is in its place, where that takes longer.
+    laid: Option<Receiver<()>>,
+}
+
 impl Inside<'_> {
     /// Builds the wall, starts the command behind it, and waits for its end. Never returns.
     pub(crate) fn run(self) -> ! {
         let _bulkhead = Bulkhead;
-        match self.build() {
-            Ok(missing) => self.start(missing),
-            Err(failed) => self.fail(failed),
-        }
+        let failed = match self.begin() {
+            Err(failed) => failed,
+            Ok(()) if self.enforcement == Enforcement::Landlock => self.start_unmounted(),
+            Ok(()) if self.omits(Layer::Mounts) => self.start_unmounted(),
+            Ok(()) => self.mount_and_start(),
+        };
+        self.fail(failed)
     }
 
     fn omits(&self, layer: Layer) -> bool {
@@ -103,61 +117,117 @@ impl Inside<'_> {
         sys::exit_now(1)
     }
 
-    fn build(&self) -> Result<Vec<String>, Failed> {
+    fn begin(&self) -> Result<(), Failed> {
         if self.enforcement == Enforcement::Namespaces {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
         }
         if let Some(group) = self.group {
             group.enter().map_err(|error| Failed::new(Step::Limits, error))?;
         }
-        if self.enforcement == Enforcement::Landlock {
-            self.prepare_to_outlive()?;
-            return Ok(Vec::new());
+        match self.enforcement {
+            Enforcement::Landlock => self.prepare_to_outlive(),
+            Enforcement::Namespaces => map_user(self.user),
         }
-        map_user(self.user)?;
-        let network = || {
-            let own = self.plan.network == Net::Own;
-            own.then(|| OwnNetwork::make(self.plan)).transpose()
-        };
-        let (missing, network) =
-            if self.omits(Layer::Mounts) { (Vec::new(), network()?) } else { self.mount(network)? };
-        if let Some(network) = network {
-            network.enter().map_err(|error| Failed::new(Step::Namespaces, error))?;
-            for some in network.doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
-                self.tell(&Message::Doors, some)?;
-            }
-            if let Some(diag) = &network.diag {
-                self.tell(&Message::Diag, &[diag.descriptor()])?;
-            }
-        }
-        Ok(missing)
     }
 
-    /// Puts the file system together. What that is made of, and the network, are made beside it, on
-    /// another processor if there is one.
-    fn mount(
-        &self,
-        network: impl FnOnce() -> Result<Option<OwnNetwork>, Failed> + Send,
-    ) -> Result<(Vec<String>, Option<OwnNetwork>), Failed> {
-        let (bench, materials) = Bench::begin(self.plan)?;
-        let lost = || io::Error::other("a thread was lost");
+    /// Starts the command on the host's own file system.
+    fn start_unmounted(&self) -> Failed {
+        let build = || {
+            if self.enforcement == Enforcement::Namespaces {
+                self.enter_network(self.network()?)?;
+            }
+            let mut rights = self.rights()?;
+            for piece in &self.plan.pieces {
+                rights.iter_mut().try_for_each(|rights| rights.allow_there(piece))?;
+            }
+            Ok(Built { missing: Vec::new(), rights, umask: None, laid: None })
+        };
+        match build() {
+            Ok(built) => self.start(built),
+            Err(failed) => failed,
+        }
+    }
+
+    /// Puts the file system together and starts the command. The network, and most of what lies on
+    /// the floor, are made beside that, on another processor if there is one.
+    fn mount_and_start(&self) -> Failed {
+        let lost = || Failed::new(Step::Fork, io::Error::other("a thread was lost"));
+        sys::make_room_for_descriptors(self.socket.as_fd(), 2 * self.plan.pieces.len() + 64);
         std::thread::scope(|scope| {
-            let (sender, made) = mpsc::channel();
-            let beside = std::thread::Builder::new().spawn_scoped(scope, move || {
+            let (hand_over, to_place) = mpsc::channel();
+            let (tell_made, made) = mpsc::channel();
+            let (tell_laid, laid) = mpsc::channel();
+            let beside = move || {
                 self.processors.leave();
-                materials.make(&sender);
-                drop(sender);
-                network()
+                let network = self.network()?;
+                let later: Later<'_> = to_place.recv().map_err(|_| lost())?;
+                let mut rights = self.rights()?;
+                let stock = later.make(rights.as_mut())?;
+                tell_made.send((network, rights)).map_err(|_| lost())?;
+                let Placed { private, missing } = stock.place()?;
+                self.tell_private(&private)?;
+                self.tell(&Message::Laid { missing }, &[])?;
+                tell_laid.send(()).map_err(|_| lost())
+            };
+            let beside = self.processors.start_beside(|| {
+                std::thread::Builder::new().spawn_scoped(scope, move || {
+                    // Half a tree is the end of the process.
+                    let _bulkhead = Bulkhead;
+                    if let Err(failed) = beside() {
+                        self.fail(failed);
+                    }
+                })
             });
-            let beside = beside.map_err(|error| Failed::new(Step::Fork, error))?;
-            let mounts = self.floor(bench)?;
-            let missing = self.lay(mounts, made)?;
-            let network = beside.join().map_err(|_| Failed::new(Step::Namespaces, lost()))??;
-            Ok((missing, network))
+            let build = || {
+                let beside = beside.map_err(|error| Failed::new(Step::Fork, error))?;
+                let (mut mounts, later) = self.floor(Bench::begin(self.plan)?)?;
+                let bare = self.covers.then(|| mounts.bare_root()).transpose();
+                let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
+                hand_over.send(later).map_err(|_| lost())?;
+                mounts.lay()?;
+                // There is time for this while the other thread is at work.
+                sys::drop_bounding_set();
+                let (network, mut rights) = made.recv().map_err(|_| lost())?;
+                rights.iter_mut().try_for_each(|rights| mounts.allow(rights))?;
+                let Entered { missing, private, umask } = mounts.enter()?;
+                self.tell_private(&private)?;
+                self.tell_views(bare)?;
+                self.enter_network(network)?;
+                if self.forks() {
+                    beside.join().map_err(|_| lost())?;
+                }
+                Ok(Built { missing, rights, umask: Some(umask), laid: Some(laid) })
+            };
+            match build() {
+                Ok(built) => self.start(built),
+                // Here, and not when the other thread has found that nobody answers it.
+                Err(failed) => self.fail(failed),
+            }
         })
     }
 
-    fn floor<'a>(&self, bench: Bench<'a>) -> Result<Mounts<'a>, Failed> {
+    /// Nothing where Landlock is not to be had, or not wanted.
+    fn rights(&self) -> Result<Option<Rights<'_>>, Failed> {
+        if self.omits(Layer::Landlock) {
+            return Ok(None);
+        }
+        Rights::new(self.plan, self.enforcement)
+    }
+
+    fn network(&self) -> Result<Option<OwnNetwork>, Failed> {
+        (self.plan.network == Net::Own).then(|| OwnNetwork::make(self.plan)).transpose()
+    }
+
+    fn enter_network(&self, network: Option<OwnNetwork>) -> Result<(), Failed> {
+        let Some(network) = network else { return Ok(()) };
+        network.enter().map_err(|error| Failed::new(Step::Namespaces, error))?;
+        for some in network.doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
+            self.tell(&Message::Doors, some)?;
+        }
+        network.diag.iter().try_for_each(|diag| self.tell(&Message::Diag, &[diag.descriptor()]))
+    }
+
+    fn floor<'a>(&self, bench: Bench<'a>) -> Result<(Mounts<'a>, Later<'a>), Failed> {
         let floor = if self.attribution == Attribution::Tripwire {
             // The device must be opened in the user namespace that mounts it. A request can be
             // taken back before it is read, or be too long, and nobody may wait for the next.
@@ -170,36 +240,38 @@ impl Inside<'_> {
         };
         // The supervisor alone serves the tripwire: a copy of the device in here would keep it
         // alive after the supervisor's death.
-        let mounts = bench.stand_on(&floor, self.user, |device| {
+        bench.stand_on(&floor, self.user, |device| {
             // Before it is mounted there is nothing to serve.
             self.tell(&Message::Device, &[device.as_fd()])
-        })?;
-        mounts.prepare();
-        Ok(mounts)
+        })
     }
 
-    fn lay(&self, mut mounts: Mounts<'_>, made: Receiver<Material>) -> Result<Vec<String>, Failed> {
-        let bare = self.covers.then(|| mounts.bare_root()).transpose();
-        let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
-        mounts.lay(made.into_iter())?;
-        let Entered { missing, private } = mounts.enter()?;
+    fn tell_private(&self, private: &[(usize, OwnedFd)]) -> Result<(), Failed> {
+        for some in private.chunks(sys::MOST_DESCRIPTORS) {
+            let numbers = some.iter().map(|(number, _)| *number).collect();
+            let views: Vec<_> = some.iter().map(|(_, view)| view.as_fd()).collect();
+            self.tell(&Message::Private(numbers), &views)?;
+        }
+        Ok(())
+    }
+
+    fn tell_views(&self, bare: Option<OwnedFd>) -> Result<(), Failed> {
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(|error| Failed::new(Step::Processes, error.into()))?;
-        let (numbers, private): (Vec<_>, Vec<_>) = private.into_iter().unzip();
-        let views = private.iter().chain(&bare).chain([&processes]).map(AsFd::as_fd);
-        self.tell(&Message::Views(numbers), &views.collect::<Vec<_>>())?;
+        let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
+        self.tell(&Message::Views, &views)?;
         if self.covers || !self.plan.late.is_empty() {
             let spaces = Spaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
             self.tell(&Message::Spaces, &spaces.descriptors())?;
         }
-        Ok(missing)
+        Ok(())
     }
 
     fn tell(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
         tell(&self.socket, message, descriptors).map_err(|error| Failed::new(Step::Talk, error))
     }
 
-    fn start(self, missing: Vec<String>) -> ! {
+    fn start(&self, built: Built<'_>) -> ! {
         // What this process was started with is not for the run to see.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         if !self.omits(Layer::Environment) {
@@ -209,18 +281,16 @@ impl Inside<'_> {
             self.fail(failed);
         }
         if self.enforcement == Enforcement::Landlock {
-            self.start_and_outlive(missing);
+            self.start_and_outlive(built);
         }
         // Giving up capabilities clears the bond.
         if let Err(error) = sys::die_with_parent() {
             self.fail(Failed::new(Step::Bond, error));
         }
-        // Whoever watches starts of programs looks into the memory of the one that starts it, and
-        // ours is not to be looked into.
-        let command = if self.attribution == Attribution::Notify {
-            self.fork_command(missing)
+        let command = if self.forks() {
+            self.fork_command(built)
         } else {
-            sys::start_on_our_memory(|| self.become_command(missing))
+            sys::start_on_our_memory(|| self.become_command(built))
         };
         match command {
             Ok(command) => self.wait(command),
@@ -228,13 +298,19 @@ impl Inside<'_> {
         }
     }
 
-    fn fork_command(&self, missing: Vec<String>) -> io::Result<i32> {
+    /// Whether the command starts with a memory of its own. Whoever watches starts of programs looks
+    /// into the memory of the one that starts it, and ours is not to be looked into.
+    fn forks(&self) -> bool {
+        self.enforcement == Enforcement::Landlock || self.attribution == Attribution::Notify
+    }
+
+    fn fork_command(&self, built: Built<'_>) -> io::Result<i32> {
         match sys::fork()? {
             Some(command) => Ok(command),
             None => {
                 // Readable by the supervisor again: it must see what is tried.
                 let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
-                self.become_command(missing)
+                self.become_command(built)
             }
         }
     }
@@ -254,12 +330,12 @@ impl Inside<'_> {
     }
 
     /// Waits for the supervisor's end too, and then ends everything itself.
-    fn start_and_outlive(self, missing: Vec<String>) -> ! {
+    fn start_and_outlive(&self, built: Built<'_>) -> ! {
         let ends = match sys::signal_descriptor(&[libc::SIGCHLD]) {
             Ok(ends) => ends,
             Err(error) => self.fail(Failed::new(Step::Bond, error)),
         };
-        let command = match self.fork_command(missing) {
+        let command = match self.fork_command(built) {
             Ok(command) => command,
             Err(error) => self.fail(Failed::new(Step::Fork, error)),
         };
@@ -316,8 +392,8 @@ impl Inside<'_> {
         !stopped
     }
 
-    fn become_command(&self, missing: Vec<String>) -> ! {
-        let failed = match self.close_door(missing) {
+    fn become_command(&self, built: Built<'_>) -> ! {
+        let failed = match self.close_door(built) {
             Ok(()) => execute(self.plan, self.command, &self.inherited()),
             Err(failed) => failed,
         };
@@ -325,7 +401,8 @@ impl Inside<'_> {
     }
 
     /// Everything that can only be done by the process that becomes the command.
-    fn close_door(&self, missing: Vec<String>) -> Result<(), Failed> {
+    fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
+        let Built { missing, rights, umask, laid } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
@@ -335,11 +412,8 @@ impl Inside<'_> {
         rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
         })?;
-        let landlock = if self.omits(Layer::Landlock) {
-            0
-        } else {
-            rights::restrict(self.plan, self.enforcement)?
-        };
+        umask.map(rustix::process::umask);
+        let landlock = rights.map_or(Ok(0), Rights::enforce)?;
         if !self.omits(Layer::Seccomp) {
             self.filter()?;
         }
@@ -347,6 +421,10 @@ impl Inside<'_> {
             sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
         }
         sys::reset_signals();
+        // What is tried is the wall as the command will find it.
+        if laid.is_some_and(|laid| laid.recv().is_err()) {
+            return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+        }
         let test = self.try_forbidden();
         self.tell(&Message::Ready { test, missing, landlock }, &[])?;
         match hear_leave(&self.socket) {

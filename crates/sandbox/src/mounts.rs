@@ -3,9 +3,11 @@
 //! Sources are taken by descriptor before anything is covered, targets are looked up without
 //! following links, so that nothing that changes meanwhile can lead a mount elsewhere.
 //!
-//! What is put into place and the places themselves are made beside each other: [`Materials`] in
-//! one thread, [`Mounts`] in the other.
+//! Most of it needs nothing but a place on the floor. That is put there by a second thread
+//! ([`Later`]), while the first goes on towards the command; it starts when both are done.
 
+mod growing;
+mod later;
 mod layer;
 mod materials;
 mod store;
@@ -14,37 +16,36 @@ mod tree;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use model::{AbsPath, Base, Kind, Piece, Plan};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
-use self::layer::Common;
-pub(crate) use self::materials::Material;
-use self::materials::Materials;
+use self::growing::Growing;
+pub(crate) use self::later::{Later, Placed};
+use self::materials::{Item, Material, Source, material, take};
 use self::store::Store;
-use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire};
+use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire, way};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::failure::{Failed, Step};
+use crate::rights::Rights;
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
 /// Where the new tree is put together; covered for this namespace only, and gone with the old root.
-const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/var", "/proc"];
+const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/media", "/srv", "/var"];
 
 /// The mounts of a run before the old root is gone.
 pub(crate) struct Mounts<'a> {
-    plan: &'a Plan,
-    store: Arc<Store>,
-    root: OwnedFd,
-    laid: Vec<Laid<'a>>,
+    growing: Growing<'a>,
+    items: Vec<Item<'a>>,
     /// Contents of files that are copied, and where to.
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
-    /// What is private to the run, by the number of its piece.
-    private: Vec<(usize, OwnedFd)>,
+    /// What lies in its place and may have rights, by the number of its piece.
+    placed: Vec<(usize, OwnedFd)>,
     /// The user's own, for the command.
     umask: Mode,
     missing: Vec<String>,
@@ -56,7 +57,10 @@ pub(crate) struct Bench<'a> {
     store: Arc<Store>,
     /// The host's own root, where it is to be the tree's.
     host: Option<OwnedFd>,
-    laid: Vec<Laid<'a>>,
+    now: Vec<Item<'a>>,
+    later: Vec<Item<'a>>,
+    /// Whether nothing of the host is covered that they are taken from.
+    clear: bool,
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     umask: Mode,
     missing: Vec<String>,
@@ -64,40 +68,42 @@ pub(crate) struct Bench<'a> {
 
 impl<'a> Bench<'a> {
     /// Takes sources, then sets up the workbench.
-    pub(crate) fn begin(plan: &'a Plan) -> Result<(Self, Materials<'a>), Failed> {
+    pub(crate) fn begin(plan: &'a Plan) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::Private)?;
         // Everything is made with exactly the rights that it is to have.
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
+        let (mut now, mut later) = (Vec::new(), Vec::new());
         let laid = with_parents(plan);
-        let mut sources = Vec::with_capacity(laid.len());
-        for Laid { piece, parent } in &laid {
-            let tree = needs_source(plan, piece, *parent).then(|| source(piece)).transpose();
-            sources.push(match tree {
-                Ok(tree) => tree,
-                Err(error) if piece.path == plan.workspace => {
-                    return Err(Failed::new(Step::Workspace, error));
-                }
-                Err(error) => {
-                    missing.push(do_without(&piece.path, error)?);
-                    None
-                }
-            });
+        let (bench, clear) = workbench(plan, &laid);
+        for (number, laid) in laid.into_iter().enumerate() {
+            let piece = laid.piece;
+            let can_wait = can_wait(plan, &laid);
+            let source = match needs_source(plan, &laid) {
+                true if can_wait && clear => Source::Host,
+                true => match take(piece) {
+                    Ok(tree) => Source::Taken(tree),
+                    Err(error) if piece.path == plan.workspace => {
+                        return Err(Failed::new(Step::Workspace, error));
+                    }
+                    Err(error) => {
+                        missing.push(do_without(&piece.path, error)?);
+                        continue;
+                    }
+                },
+                false => Source::None,
+            };
+            let items = if can_wait { &mut later } else { &mut now };
+            items.push(Item { number, laid, source });
         }
-        let overlays = std::iter::zip(&laid, &sources)
-            .filter(|(laid, source)| laid.piece.kind == Kind::Overlay && source.is_some());
-        let common = Common::of(overlays.map(|(laid, _)| &laid.piece.path));
         let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
         let copies = plan.copies.iter().filter_map(read).collect();
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let bench = WORKBENCHES.iter().find(|path| Path::new(path).is_dir()).unwrap_or(&"/");
-        let store = Arc::new(Store::on(Path::new(bench)).at(Step::Store)?);
-        let materials =
-            Materials { plan, laid: laid.clone(), sources, common, store: store.clone() };
-        Ok((Self { plan, store, host, laid, copies, umask, missing }, materials))
+        let store = Arc::new(Store::on(bench).at(Step::Store)?);
+        Ok(Self { plan, store, host, now, later, clear, copies, umask, missing })
     }
 
     /// Lays the floor.
@@ -106,7 +112,7 @@ impl<'a> Bench<'a> {
         floor: &Floor,
         user: (u32, u32),
         mounted: impl FnOnce(&OwnedFd) -> Result<(), Failed>,
-    ) -> Result<Mounts<'a>, Failed> {
+    ) -> Result<(Mounts<'a>, Later<'a>), Failed> {
         let root = match (floor, self.host) {
             (_, Some(tree)) => {
                 let attributes = MOUNT_RDONLY | MOUNT_NOSUID;
@@ -123,21 +129,21 @@ impl<'a> Bench<'a> {
         let store = self.store.tree.as_fd();
         rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
+        let growing = Growing { plan: self.plan, store: self.store, root: Arc::new(root) };
+        let later = Later { items: self.later, clear: self.clear, growing: growing.clone() };
         let mut mounts = Mounts {
-            plan: self.plan,
-            store: self.store,
-            root,
-            laid: self.laid,
+            growing,
+            items: self.now,
             copies: self.copies,
             closed: Vec::new(),
-            private: Vec::new(),
+            placed: Vec::new(),
             umask: self.umask,
             missing: self.missing,
         };
         if matches!(floor, Floor::Tripwire(_)) {
             mounts.take_closed()?;
         }
-        Ok(mounts)
+        Ok((mounts, later))
     }
 }
 
@@ -147,6 +153,8 @@ pub(crate) struct Entered {
     pub(crate) missing: Vec<String>,
     /// What is private to the run, by the number of its piece.
     pub(crate) private: Vec<(usize, OwnedFd)>,
+    /// The user's own, for the command.
+    pub(crate) umask: Mode,
 }
 
 /// A piece and what it lies in.
@@ -167,43 +175,29 @@ pub(crate) enum Floor {
 impl Mounts<'_> {
     /// A bare view of the tripwire, for what must be covered while the run goes on.
     pub(crate) fn bare_root(&self) -> io::Result<OwnedFd> {
-        clone_tree(self.root.as_fd(), Path::new("."))
+        clone_tree(self.growing.root(), Path::new("."))
     }
 
     /// Nodes of the tripwire must be taken before anything lies on the way to them.
     fn take_closed(&mut self) -> Result<(), Failed> {
-        for piece in self.plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
-            let tree = clone_tree(self.root.as_fd(), relative(&piece.path)).at(Step::Closed)?;
+        let Growing { plan, .. } = self.growing;
+        for piece in plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
+            let tree = clone_tree(self.growing.root(), relative(&piece.path)).at(Step::Closed)?;
             self.closed.push((piece.path.clone(), tree));
         }
         Ok(())
     }
 
-    /// Gets the kernel to know the places.
-    pub(crate) fn prepare(&self) {
-        if self.plan.base == Base::Nothing {
-            self.list_ways();
+    /// Puts every piece in its place that others wait for.
+    pub(crate) fn lay(&mut self) -> Result<(), Failed> {
+        let plan = self.growing.plan;
+        if plan.base == Base::Nothing {
+            self.growing.list_ways();
         }
-    }
-
-    /// Puts every piece in its place.
-    pub(crate) fn lay(
-        &mut self,
-        mut materials: impl Iterator<Item = Material>,
-    ) -> Result<(), Failed> {
-        let plan = self.plan;
-        for (number, laid) in std::mem::take(&mut self.laid).into_iter().enumerate() {
+        for Item { number, laid, source } in std::mem::take(&mut self.items) {
             let piece = laid.piece;
-            let Some(material) = materials.next() else {
-                return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
-            };
-            if matches!(material, Material::Missing) {
-                continue;
-            }
-            match self.put(&laid, material) {
-                Ok(tree) if is_private(&piece.kind) => {
-                    self.private.push((number, tree));
-                }
+            match self.put(&laid, source) {
+                Ok(tree) if has_rights(plan, piece) => self.placed.push((number, tree)),
                 Ok(_) => {}
                 Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
                     let frozen = match error.raw_os_error() {
@@ -246,10 +240,10 @@ impl Mounts<'_> {
         let mut at = path.parent();
         let ground = |at: &AbsPath| {
             let is = |piece: &Piece| piece.path == *at && piece.kind != Kind::Pinned;
-            *at == AbsPath::root() || self.plan.pieces.iter().any(is)
+            *at == AbsPath::root() || self.growing.plan.pieces.iter().any(is)
         };
         while !ground(&at) {
-            if let Ok(place) = find(self.root.as_fd(), &at) {
+            if let Ok(place) = find(self.growing.root(), &at) {
                 let tree = clone_tree_of(place.as_fd())?;
                 sys::set_mount(tree.as_fd(), MOUNT_RDONLY, 0)?;
                 return attach_to(tree.as_fd(), place.as_fd());
@@ -259,49 +253,12 @@ impl Mounts<'_> {
         Err(io::ErrorKind::PermissionDenied.into())
     }
 
-    /// One listing brings every name of a directory into the kernel's cache; looking each of them
-    /// up would take a round trip to the supervisor apiece.
-    fn list_ways(&self) {
-        // How many names are needed of each.
-        let mut ways = std::collections::BTreeMap::new();
-        for Laid { piece, parent, .. } in &self.laid {
-            let floor = match parent {
-                None => AbsPath::root(),
-                Some(parent) if parent.kind == Kind::Outside => parent.path.clone(),
-                Some(_) => continue,
-            };
-            let mut way = piece.path.parent();
-            loop {
-                let names = ways.entry(way.clone()).or_insert(0_u32);
-                *names += 1;
-                if *names > 1 || way == floor {
-                    break;
-                }
-                way = way.parent();
-            }
-        }
-        for way in ways.into_iter().filter_map(|(way, names)| (names > 1).then_some(way)) {
-            let opened = rustix::fs::openat(
-                &self.root,
-                relative(&way),
-                OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC,
-                Mode::empty(),
-            );
-            if let Ok(dir) = opened {
-                // Asking for the first name brings all that fit; more are not worth a trip.
-                let mut buffer = Vec::with_capacity(8 * 1024);
-                let _ = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut()).next();
-            }
-        }
-    }
-
     /// Puts a piece in its place, and gives what lies there now.
-    fn put(&mut self, laid: &Laid<'_>, material: Material) -> io::Result<OwnedFd> {
-        let target = self.target(laid)?;
-        let tree = match material {
+    fn put(&mut self, laid: &Laid<'_>, source: Source) -> io::Result<OwnedFd> {
+        let target = self.growing.target(laid)?;
+        let tree = match material(&self.growing.store, laid.piece, source, None)? {
             Material::Tree(tree) => tree,
-            Material::Broken(error) => return Err(error),
-            Material::Here | Material::Missing => self.made_here(laid.piece, target.as_fd())?,
+            Material::Here => self.made_here(laid.piece, target.as_fd())?,
         };
         attach_to(tree.as_fd(), target.as_fd())?;
         if laid.piece.kind == Kind::Processes {
@@ -328,77 +285,27 @@ impl Mounts<'_> {
 
     /// The kernel lists the keys of a user in every view of processes, by name.
     fn hide_keys(&mut self, processes: &Piece) -> io::Result<()> {
-        match find(self.root.as_fd(), &processes.path.join("keys".as_ref())) {
-            Ok(keys) => attach_to(self.store.text("")?.as_fd(), keys.as_fd()),
+        match find(self.growing.root(), &processes.path.join("keys".as_ref())) {
+            Ok(keys) => attach_to(self.growing.store.text("")?.as_fd(), keys.as_fd()),
             // A kernel without keys.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error),
         }
     }
 
-    /// The place of a piece, made where it lies on private ground.
-    fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
-        let piece = laid.piece;
-        let ours = laid.parent.is_some_and(|parent| is_private(&parent.kind));
-        if ours && let Ok(made) = self.make(piece) {
-            return Ok(made);
-        }
-        match find(self.root.as_fd(), &piece.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_ours(laid) => {
-                self.make_directories(&piece.path.parent())?;
-                self.make(piece)
-            }
-            found => found,
-        }
-    }
-
-    /// Whether what a piece lies in is ours to add to.
-    fn is_ours(&self, laid: &Laid<'_>) -> bool {
-        match laid.parent {
-            Some(parent) => is_private(&parent.kind) || parent.kind == Kind::Outside,
-            None => self.plan.base == Base::Nothing,
-        }
-    }
-
-    /// Makes something for a piece to lie on.
-    fn make(&self, piece: &Piece) -> io::Result<OwnedFd> {
-        let name = relative(&piece.path);
-        if piece.directory {
-            rustix::fs::mkdirat(&self.root, name, Mode::from(0o755))?;
-            return find(self.root.as_fd(), &piece.path);
-        }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.root, name, flags, Mode::from(0o644))?)
-    }
-
-    fn make_directories(&self, path: &AbsPath) -> io::Result<()> {
-        let mut at = PathBuf::new();
-        for name in relative(path).components() {
-            at.push(name);
-            match rustix::fs::mkdirat(&self.root, &at, Mode::from(0o755)) {
-                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
     fn put_copy(&self, to: &AbsPath, bytes: &[u8]) -> io::Result<()> {
+        let (parent, name) = way(self.growing.root(), to)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.root, relative(to), flags, Mode::from(0o600))?;
+        let file = rustix::fs::openat(parent, name, flags, Mode::from(0o600))?;
         File::from(file).write_all(bytes)
     }
 
     fn put_link(&self, link: &model::Link) -> io::Result<()> {
-        if find(self.root.as_fd(), &link.path).is_ok() {
+        if find(self.growing.root(), &link.path).is_ok() {
             return Ok(());
         }
-        let parent = link.path.parent();
-        if find(self.root.as_fd(), &parent).is_err() {
-            self.make_directories(&parent)?;
-        }
-        rustix::fs::symlinkat(&link.target, &self.root, relative(&link.path))?;
-        Ok(())
+        let (parent, name) = way(self.growing.root(), &link.path)?;
+        Ok(rustix::fs::symlinkat(&link.target, parent, name)?)
     }
 
     /// What may not be read: a node of the tripwire, or something empty without permissions.
@@ -407,20 +314,49 @@ impl Mounts<'_> {
             return Ok(self.closed.swap_remove(at).1);
         }
         if piece.kind == Kind::Outside {
-            return self.store.directory(&piece.path);
+            return self.growing.store.directory(&piece.path);
         }
-        self.store.closed(piece.directory)
+        self.growing.store.closed(piece.directory)
+    }
+
+    /// Allows what the pieces allow that lie there.
+    pub(crate) fn allow(&self, rights: &mut Rights<'_>) -> Result<(), Failed> {
+        let pieces = &self.growing.plan.pieces;
+        let placed =
+            self.placed.iter().filter_map(|(number, tree)| pieces.get(*number).zip(Some(tree)));
+        placed.into_iter().try_for_each(|(piece, tree)| rights.allow(piece, tree.as_fd()))
     }
 
     /// Makes the new tree the root, and lets go of the old one.
     pub(crate) fn enter(self) -> Result<Entered, Failed> {
-        rustix::process::fchdir(&self.root).at(Step::Root)?;
+        rustix::process::fchdir(self.growing.root()).at(Step::Root)?;
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
-        rustix::process::umask(self.umask);
-        Ok(Entered { missing: self.missing, private: self.private })
+        let private = only_private(self.growing.plan, self.placed);
+        Ok(Entered { missing: self.missing, private, umask: self.umask })
     }
+}
+
+/// What is private to the run of what lies in its place.
+fn only_private(plan: &Plan, mut placed: Vec<(usize, OwnedFd)>) -> Vec<(usize, OwnedFd)> {
+    placed.retain(|(number, _)| {
+        plan.pieces.get(*number).is_some_and(|piece| is_private(&piece.kind))
+    });
+    placed
+}
+
+/// Whether nothing is to be done with a piece before the command starts but to put it on the floor.
+fn can_wait(plan: &Plan, Laid { piece, parent }: &Laid<'_>) -> bool {
+    let within = |path: &AbsPath| path.is_within(&piece.path);
+    plan.base == Base::Nothing
+        && parent.is_none()
+        && matches!(piece.kind, Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_))
+        && piece.path != plan.workspace
+        && !within(&plan.cwd)
+        && !plan.pieces.iter().any(|other| within(&other.path) && other.path != piece.path)
+        && !plan.copies.iter().any(|(_, to)| within(to))
+        && !plan.links.iter().any(|link| within(&link.path))
 }
 
 /// Every piece with the one that it lies in.
@@ -438,18 +374,26 @@ fn with_parents(plan: &Plan) -> Vec<Laid<'_>> {
     laid
 }
 
-/// What a piece is taken from. Giving up the copy of a mount takes long, so a layer gets none: it
-/// makes its own.
-fn source(piece: &Piece) -> io::Result<OwnedFd> {
-    if piece.kind == Kind::Overlay {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        return Ok(rustix::fs::open(piece.path.as_path(), flags, Mode::empty())?);
+/// A directory for the workbench, and whether nothing that is taken of the host is covered by it or
+/// would hold it: then that can be taken at any time.
+fn workbench(plan: &Plan, laid: &[Laid<'_>]) -> (&'static Path, bool) {
+    // Some systems have links there.
+    let is_dir = |path: &&Path| path.symlink_metadata().is_ok_and(|entry| entry.is_dir());
+    let there = || WORKBENCHES.iter().map(Path::new).filter(is_dir);
+    let is_clear = |bench: &&Path| {
+        !laid.iter().filter(|laid| needs_source(plan, laid)).any(|laid| {
+            let path = laid.piece.path.as_path();
+            path.starts_with(bench) || bench.starts_with(path)
+        })
+    };
+    match there().find(is_clear) {
+        Some(bench) => (bench, true),
+        None => (there().next().unwrap_or(Path::new("/")), false),
     }
-    clone_tree(rustix::fs::CWD, piece.path.as_path())
 }
 
 /// Whether a piece is taken from the host, rather than from ground that already lies there.
-fn needs_source(plan: &Plan, piece: &Piece, parent: Option<&Piece>) -> bool {
+fn needs_source(plan: &Plan, Laid { piece, parent }: &Laid<'_>) -> bool {
     if !matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Device) {
         return false;
     }
@@ -457,6 +401,15 @@ fn needs_source(plan: &Plan, piece: &Piece, parent: Option<&Piece>) -> bool {
         // Private ground hides the host's; what is granted in it comes from the host.
         Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
         None => plan.base == Base::Nothing,
+    }
+}
+
+/// Whether a piece may allow something by itself. The many that only protect do not.
+fn has_rights(plan: &Plan, piece: &Piece) -> bool {
+    match piece.kind {
+        Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
+        Kind::Read => !plan.late.is_empty(),
+        _ => false,
     }
 }
 
@@ -474,7 +427,7 @@ fn is_tripwire(piece: &Piece) -> bool {
 fn is_protection(plan: &Plan, laid: &Laid<'_>) -> bool {
     match laid.piece.kind {
         Kind::Closed | Kind::Outside | Kind::Pinned => true,
-        Kind::Read => !needs_source(plan, laid.piece, laid.parent),
+        Kind::Read => !needs_source(plan, laid),
         _ => false,
     }
 }

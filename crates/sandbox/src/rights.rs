@@ -1,10 +1,12 @@
 //! Landlock: the rights that a plan's ground gives, as rules of the running kernel.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
-    Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetStatus, Scope,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use model::{Base, Kind, Net, Piece, Plan};
 use rustix::fs::FileType;
@@ -19,7 +21,7 @@ pub fn version() -> i32 {
     sys::landlock_version()
 }
 
-/// Restricts this process and everything it starts.
+/// What a process may do with files, before it is held to that.
 ///
 /// In namespaces, mounts decide what is there and what can be written; Landlock adds that nothing
 /// is written outside the ground whatever the mounts say, that no mount changes, and that signals
@@ -27,72 +29,164 @@ pub fn version() -> i32 {
 /// for a rule about it, with one exception: what was handed over as an open descriptor leads around
 /// them. Then reading below a directory is allowed at the root only (a read that Landlock refuses
 /// inside never reaches the tripwire, and nobody would be told), and a file is not truncated.
-pub(crate) fn restrict(plan: &Plan, enforcement: Enforcement) -> Result<i32, Failed> {
-    let version = version();
-    if version < 1 {
-        return Ok(0);
+pub(crate) struct Rights<'a> {
+    plan: &'a Plan,
+    enforcement: Enforcement,
+    /// The version of Landlock that this kernel speaks.
+    version: i32,
+    reads: bool,
+    /// What is refused where no rule allows it.
+    handled: BitFlags<AccessFs>,
+    ruleset: RulesetCreated,
+}
+
+impl<'a> Rights<'a> {
+    /// Nothing where the kernel has no Landlock.
+    pub(crate) fn new(plan: &'a Plan, enforcement: Enforcement) -> Result<Option<Self>, Failed> {
+        let version = version();
+        if version < 1 {
+            return Ok(None);
+        }
+        let abi = ABI::from(version);
+        let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
+        let given = given();
+        // Files that are made later are handed over by descriptor as well.
+        let reads = enforcement == Enforcement::Landlock
+            || given == Given::Directory
+            || !plan.late.is_empty();
+        let handled = if reads {
+            all
+        } else if given == Given::File {
+            all & !read
+        } else {
+            // Whoever may truncate is asked at every open as well. What cannot be written behind a
+            // mount cannot be truncated there.
+            all & !(read | AccessFs::Truncate)
+        };
+        let create = || -> Result<_, RulesetError> {
+            let mut ruleset = Ruleset::default()
+                .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(handled)?
+                .scope(Scope::from_all(abi))?;
+            if enforcement == Enforcement::Landlock && plan.network == Net::Own {
+                ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+            }
+            Ok(ruleset.create()?.no_new_privs(false))
+        };
+        let ruleset = create().map_err(failed)?;
+        Ok(Some(Self { plan, enforcement, version, reads, handled, ruleset }))
     }
-    let abi = ABI::from(version);
-    let fail = |error: String| Failed::new(Step::Landlock, io::Error::other(error));
-    // The rights asked for are those that this kernel knows, so all of them must hold.
-    match apply(plan, enforcement, abi).map_err(|error| fail(error.to_string()))? {
-        RulesetStatus::FullyEnforced => Ok(version),
-        status => Err(fail(format!("the kernel answers {status:?}"))),
+
+    fn all(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_all(ABI::from(self.version))
+    }
+
+    fn read(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_read(ABI::from(self.version))
+    }
+
+    /// What a piece allows below it.
+    fn of(&self, piece: &Piece) -> Option<BitFlags<AccessFs>> {
+        let access = match &piece.kind {
+            Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => {
+                self.all()
+            }
+            // What is held in place has the rights of what it lies in.
+            Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => {
+                return None;
+            }
+            Kind::Read if self.enforcement == Enforcement::Landlock => self.read(),
+            // A file of a read-only workspace that may be made later must not be refused here.
+            Kind::Read if self.plan.late.iter().any(|late| late.is_within(&piece.path)) => {
+                self.all()
+            }
+            Kind::Read => return None,
+        };
+        Some(access & self.handled)
+    }
+
+    /// Allows what a piece allows, below what it is made of.
+    pub(crate) fn allow(&mut self, piece: &Piece, tree: BorrowedFd<'_>) -> Result<(), Failed> {
+        match self.of(piece) {
+            Some(access) => self.add(tree, piece.directory, access),
+            None => Ok(()),
+        }
+    }
+
+    /// The same where it lies.
+    pub(crate) fn allow_there(&mut self, piece: &Piece) -> Result<(), Failed> {
+        let Some(access) = self.of(piece) else { return Ok(()) };
+        if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
+            return self.add_around(piece.path.as_path(), access);
+        }
+        self.add_path(piece.path.as_path(), piece.directory, access)
+    }
+
+    /// Holds this process and everything it starts to them.
+    pub(crate) fn enforce(mut self) -> Result<i32, Failed> {
+        let read = self.read();
+        if self.reads
+            && (self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Host)
+        {
+            self.add_path(Path::new("/"), true, read)?;
+        }
+        if self.enforcement == Enforcement::Landlock {
+            self.add_path(Path::new("/proc"), true, read)?;
+        }
+        // The rights asked for are those that this kernel knows, so all of them must hold.
+        match self.ruleset.restrict_self().map_err(failed)?.ruleset {
+            RulesetStatus::FullyEnforced => Ok(self.version),
+            status => Err(failed(format!("the kernel answers {status:?}"))),
+        }
+    }
+
+    /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries
+    /// around the closed one are opened one by one.
+    fn add_around(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Failed> {
+        let closed = |piece: &Piece| piece.kind == Kind::Closed;
+        let pieces = &self.plan.pieces;
+        if pieces.iter().any(|piece| closed(piece) && piece.path.as_path() == path) {
+            return Ok(());
+        }
+        if !pieces.iter().any(|piece| closed(piece) && piece.path.as_path().starts_with(path)) {
+            return self.add_path(path, path.is_dir(), access);
+        }
+        self.add_path(path, true, AccessFs::ReadDir.into())?;
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                self.add_around(&entry.path(), access)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_path(
+        &mut self,
+        path: &Path,
+        directory: bool,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), Failed> {
+        match PathFd::new(path) {
+            Ok(place) => self.add(place.as_fd(), directory, access),
+            // Ground that is not there gives no right.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        place: BorrowedFd<'_>,
+        directory: bool,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), Failed> {
+        let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
+        (&mut self.ruleset).add_rule(PathBeneath::new(place, access)).map_err(failed)?;
+        Ok(())
     }
 }
 
-fn apply(
-    plan: &Plan,
-    enforcement: Enforcement,
-    abi: ABI,
-) -> Result<RulesetStatus, landlock::RulesetError> {
-    let all = AccessFs::from_all(abi);
-    let read = AccessFs::from_read(abi);
-    let given = given();
-    // Files that are made later are handed over by descriptor as well.
-    let reads =
-        enforcement == Enforcement::Landlock || given == Given::Directory || !plan.late.is_empty();
-    let handled = if reads {
-        all
-    } else if given == Given::File {
-        all & !read
-    } else {
-        // Whoever may truncate is asked at every open as well. What cannot be written behind a
-        // mount cannot be truncated there.
-        all & !(read | AccessFs::Truncate)
-    };
-    let mut ruleset = Ruleset::default()
-        .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(handled)?
-        .scope(Scope::from_all(abi))?;
-    if enforcement == Enforcement::Landlock && plan.network == Net::Own {
-        ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
-    }
-    let mut created = ruleset.create()?.no_new_privs(false);
-    if reads && (enforcement == Enforcement::Namespaces || plan.base == Base::Host) {
-        created = add(created, std::path::Path::new("/"), true, read)?;
-    }
-    for piece in &plan.pieces {
-        let access: BitFlags<AccessFs> = match &piece.kind {
-            Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => all,
-            // What is held in place has the rights of what it lies in. A file of a read-only
-            // workspace that may be made later must not be refused here.
-            Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => {
-                continue;
-            }
-            Kind::Read if enforcement == Enforcement::Landlock => {
-                created = add_around(created, plan, piece.path.as_path(), read)?;
-                continue;
-            }
-            Kind::Read if plan.late.iter().any(|late| late.is_within(&piece.path)) => all,
-            Kind::Read => continue,
-        };
-        created = add(created, piece.path.as_path(), piece.directory, access & handled)?;
-    }
-    if enforcement == Enforcement::Landlock {
-        created = add(created, std::path::Path::new("/proc"), true, read)?;
-    }
-    Ok(created.restrict_self()?.ruleset)
+fn failed(error: impl ToString) -> Failed {
+    Failed::new(Step::Landlock, io::Error::other(error.to_string()))
 }
 
 /// The most that the command can do with what it gets on its standard descriptors.
@@ -119,40 +213,4 @@ fn given() -> Given {
         Err(_) => Given::Directory,
     };
     all.map(kind).into_iter().max().unwrap_or(Given::Directory)
-}
-
-/// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries around
-/// the closed one are opened one by one.
-fn add_around(
-    mut ruleset: landlock::RulesetCreated,
-    plan: &Plan,
-    path: &std::path::Path,
-    access: BitFlags<AccessFs>,
-) -> Result<landlock::RulesetCreated, landlock::RulesetError> {
-    let closed = |piece: &Piece| piece.kind == Kind::Closed;
-    if plan.pieces.iter().any(|piece| closed(piece) && piece.path.as_path() == path) {
-        return Ok(ruleset);
-    }
-    if !plan.pieces.iter().any(|piece| closed(piece) && piece.path.as_path().starts_with(path)) {
-        return add(ruleset, path, path.is_dir(), access);
-    }
-    ruleset = add(ruleset, path, true, AccessFs::ReadDir.into())?;
-    for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
-            ruleset = add_around(ruleset, plan, &entry.path(), access)?;
-        }
-    }
-    Ok(ruleset)
-}
-
-fn add(
-    ruleset: landlock::RulesetCreated,
-    path: &std::path::Path,
-    directory: bool,
-    access: BitFlags<AccessFs>,
-) -> Result<landlock::RulesetCreated, landlock::RulesetError> {
-    // Ground that is not there gives no right.
-    let Ok(place) = PathFd::new(path) else { return Ok(ruleset) };
-    let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
-    ruleset.add_rule(PathBeneath::new(place, access))
 }

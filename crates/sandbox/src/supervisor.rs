@@ -19,7 +19,7 @@ use crate::doors::Doors;
 use crate::drafts::Drafts;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
-use crate::got::{Attribution, Enforcement, Got, Lack};
+use crate::got::{Attribution, Enforcement, Got, Lack, SelfTest};
 use crate::group::Group;
 use crate::inside::{Inside, Layer};
 use crate::late::Spaces;
@@ -57,6 +57,12 @@ pub(crate) struct Supervisor<'a> {
     /// Room for one request of the tripwire.
     request: Vec<u8>,
     listener: Option<OwnedFd>,
+    /// Whether the whole tree is in its place.
+    laid: bool,
+    /// How the wall held when it was tried, and who waits for leave.
+    ready: Option<(SelfTest, Option<i32>)>,
+    /// Parts of the plan that are not there.
+    missing: Vec<String>,
     /// Whether something may have been changed: so it is where nobody sees calls.
     changed: bool,
     processes: Option<OwnedFd>,
@@ -156,6 +162,10 @@ impl<'a> Supervisor<'a> {
                 skeleton: Skeleton::new(launch.plan),
                 request: vec![0; Tripwire::REQUEST_SIZE],
                 listener: None,
+                // Without mounts there is nothing to lay.
+                laid: unmounted.is_some() || launch.omit.contains(&Layer::Mounts),
+                ready: None,
+                missing: unmounted.map(|less| less.missing.clone()).unwrap_or_default(),
                 changed: true,
                 processes: None,
                 drafts: Drafts::default(),
@@ -357,13 +367,19 @@ impl<'a> Supervisor<'a> {
         };
         match message {
             Message::Device => self.device = descriptors.pop(),
-            Message::Views(private) => {
-                self.processes = descriptors.pop();
-                self.bare = self.launch.covers.then(|| descriptors.pop()).flatten();
+            Message::Private(numbers) => {
                 let pieces = &self.launch.plan.pieces;
                 let path = |number: usize| pieces.get(number).map(|piece| piece.path.clone());
-                let views = private.into_iter().filter_map(path).zip(descriptors);
-                self.private = views.collect();
+                self.private.extend(numbers.into_iter().filter_map(path).zip(descriptors));
+            }
+            Message::Views => {
+                self.processes = descriptors.pop();
+                self.bare = self.launch.covers.then(|| descriptors.pop()).flatten();
+            }
+            Message::Laid { missing } => {
+                self.missing.extend(missing);
+                self.laid = true;
+                return self.begin(warden);
             }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::add(self.doors.take(), descriptors),
@@ -374,14 +390,15 @@ impl<'a> Supervisor<'a> {
                 self.listener.iter().for_each(|listener| sys::keep_to_caller(listener.as_fd()));
             }
             Message::NoListener => return self.without_listener(),
-            Message::Ready { test, mut missing, landlock } => {
+            Message::Ready { test, missing, landlock } => {
                 self.got.landlock = landlock;
-                missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
+                self.missing.extend(missing);
                 if !test.holds() && !self.launch.omit.contains(&Layer::SelfTest) {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(WallError::DoesNotHold(what));
                 }
-                return self.begin(warden, sender, &test, &missing);
+                self.ready = Some((test, sender));
+                return self.begin(warden);
             }
             Message::Failed(failed) if failed.step == Step::Execute => {
                 return Next::End(End::NotRun(failed));
@@ -391,6 +408,11 @@ impl<'a> Supervisor<'a> {
                 return Next::Fail(WallError::Failed { failed, diagnosis });
             }
             Message::Stopped(signal) => self.suspend(signal),
+            // It has no leave to run yet.
+            Message::Exited(_) if self.started.is_none() => {
+                let ended = io::Error::other("the process that was to become the command ended");
+                return Next::Fail(self.failed(Step::Talk, ended));
+            }
             Message::Exited(status) => {
                 let (code, signal) = (sys::exit_code(status), sys::end_signal(status));
                 return Next::End(End::Exited { code, signal });
@@ -412,14 +434,9 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    /// Everything stands. The command may run.
-    fn begin(
-        &mut self,
-        warden: &mut dyn Warden,
-        sender: Option<i32>,
-        test: &crate::SelfTest,
-        missing: &[String],
-    ) -> Next {
+    /// The command may run, if everything stands.
+    fn begin(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some((test, sender)) = self.ready.take_if(|_| self.laid) else { return Next::GoOn };
         let Some(pid) = sender.and_then(Pid::from_raw) else {
             return Next::Fail(self.failed(Step::Talk, io::Error::other("the sender is unknown")));
         };
@@ -435,7 +452,7 @@ impl<'a> Supervisor<'a> {
                 Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
             }
         }
-        warden.started(&self.got, test, missing);
+        warden.started(&self.got, &test, &self.missing);
         self.processors.restore();
         self.started = Some(Instant::now());
         self.activity.happened();

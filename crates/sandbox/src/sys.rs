@@ -65,6 +65,17 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
     }
 }
 
+/// Makes room for so many descriptors. When the table of a process with threads has to grow, the
+/// kernel waits until no processor looks at the old one, which takes ten milliseconds.
+pub(crate) fn make_room_for_descriptors(any: BorrowedFd<'_>, many: usize) {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    let most = limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(many);
+    if let Ok(last) = RawFd::try_from(many.next_power_of_two().min(most).saturating_sub(1)) {
+        // Without this it is only slower.
+        let _ = rustix::io::fcntl_dupfd_cloexec(any, last);
+    }
+}
+
 /// Starts a process that works on this one's memory, without a copy of it, until it becomes another
 /// program or ends; this one waits until then. Everything else of it is its own.
 pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
@@ -80,10 +91,11 @@ pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
         enter::<F>
     }
     let (enter, mut act) = (entry(&act), ManuallyDrop::new(act));
-    let mut stack = vec![MaybeUninit::<u128>::uninit(); COMMAND_STACK / size_of::<u128>()];
-    let top = stack.as_mut_ptr_range().end;
-    // SAFETY: the stack is the child's alone, both live until it needs them no more, because this
-    // process waits; there is no other thread that could find the memory half changed.
+    let mut stack = Vec::<u128>::with_capacity(COMMAND_STACK / size_of::<u128>());
+    let top = stack.spare_capacity_mut().as_mut_ptr_range().end;
+    // SAFETY: the stack is the child's alone, and both live until it needs them no more, because
+    // this thread waits. To all others the child is this thread: it has its thread-local memory and
+    // takes the same locks.
     let pid = unsafe {
         let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD;
         libc::clone(enter, top.cast(), flags, (&raw mut act).cast())
@@ -369,7 +381,7 @@ pub(crate) fn wipe_environment() {
     unsafe extern "C" {
         static environ: *const *mut libc::c_char;
     }
-    // SAFETY: called in a process with one thread that reads its environment no more; `environ`
+    // SAFETY: no thread of this process reads its environment any more; `environ`
     // is a NULL-terminated array of C strings, each of which is writable and its own.
     unsafe {
         let mut entry = environ;
@@ -412,7 +424,7 @@ pub(crate) fn next_signal(fd: BorrowedFd<'_>) -> Option<(c_int, i32)> {
 
 /// Gives signals back their usual meaning, for a program about to run.
 pub(crate) fn reset_signals() {
-    // SAFETY: sets dispositions and the mask of a process with one thread; no handler of ours is
+    // SAFETY: sets dispositions and the mask of a process that is one thread; no handler of ours is
     // left to be called.
     unsafe {
         for signal in 1..32 {
@@ -603,8 +615,13 @@ pub(crate) fn lower_limit(resource: Resource, value: u64) -> io::Result<()> {
 /// Takes every capability out of the bounding set.
 pub(crate) fn drop_bounding_set() {
     for capability in 0..64 {
-        // SAFETY: takes numbers only.
-        let done = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
+        // SAFETY: both take numbers only.
+        let done = unsafe {
+            match libc::prctl(libc::PR_CAPBSET_READ, capability, 0, 0, 0) {
+                1 => libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0),
+                done => done,
+            }
+        };
         // Past the last capability, or nothing can be dropped because nothing is held.
         if done == -1 {
             return;

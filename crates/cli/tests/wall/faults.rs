@@ -37,6 +37,8 @@ const OURS: &[Fault] = &[
     fault("symlinkat", &["ENOSPC"]),
     fault("fchmodat", &["EPERM"]),
     fault("pivot_root", &["EPERM", "EINVAL"]),
+    fault("unshare", &["EPERM", "ENOSPC"]),
+    fault("setns", &["EPERM"]),
     fault("umount2", &["EPERM", "EBUSY"]),
     fault("fchdir", &["EPERM"]),
     fault("capset", &["EPERM"]),

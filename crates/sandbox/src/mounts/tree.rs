@@ -30,13 +30,32 @@ pub(super) fn find(root: BorrowedFd<'_>, path: &AbsPath) -> io::Result<OwnedFd> 
 
 /// The same by a path that begins at any directory.
 pub(super) fn find_below(dir: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
-    Ok(rustix::fs::openat2(
-        dir,
-        path,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH,
-    )?)
+    find_with(dir, path, OFlags::empty())
+}
+
+fn find_with(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
+    let flags = flags | OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let how = ResolveFlags::NO_SYMLINKS | ResolveFlags::BENEATH;
+    Ok(rustix::fs::openat2(dir, path, flags, Mode::empty(), how)?)
+}
+
+/// The directory in which a path of the new tree lies, made where there is none, and its last name.
+/// A link on the way would lead into the host's tree.
+pub(super) fn way<'a>(root: BorrowedFd<'_>, path: &'a AbsPath) -> io::Result<(OwnedFd, &'a Path)> {
+    let name = path.as_path().file_name().map(Path::new).ok_or(io::ErrorKind::InvalidInput)?;
+    let above = path.parent();
+    match find_with(root, relative(&above), OFlags::DIRECTORY) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            let (parent, last) = way(root, &above)?;
+            match rustix::fs::mkdirat(&parent, last, Mode::from(0o755)) {
+                // The other thread may be on the same way.
+                Ok(()) | Err(rustix::io::Errno::EXIST) => {}
+                Err(error) => return Err(error.into()),
+            }
+            Ok((find_with(parent.as_fd(), last, OFlags::DIRECTORY)?, name))
+        }
+        found => Ok((found?, name)),
+    }
 }
 
 pub(super) fn clone_tree(at: BorrowedFd<'_>, path: &Path) -> io::Result<OwnedFd> {
@@ -124,4 +143,32 @@ pub(super) fn terminals() -> io::Result<OwnedFd> {
     rustix::mount::fsconfig_set_string(&context, "mode", "0620")?;
     rustix::mount::fsconfig_create(&context)?;
     mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NOEXEC)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_way_never_leads_through_a_link() {
+        let place = tempfile::tempdir().unwrap();
+        let (inside, outside) = (place.path().join("in"), place.path().join("out"));
+        for dir in [&inside, &outside] {
+            std::fs::create_dir(dir).unwrap();
+        }
+        std::os::unix::fs::symlink(&outside, inside.join("link")).unwrap();
+        std::os::unix::fs::symlink("../out", inside.join("up")).unwrap();
+        let root = open_without_links(inside.as_path(), OFlags::PATH).unwrap();
+        let at = |path: &str| AbsPath::lexical(Path::new(path)).unwrap();
+
+        for path in ["/link/x", "/link/a/b", "/up/x", "/up/a/b"] {
+            way(root.as_fd(), &at(path)).unwrap_err();
+        }
+        assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 0);
+
+        let path = at("/a/b/c");
+        let (parent, name) = way(root.as_fd(), &path).unwrap();
+        rustix::fs::mkdirat(&parent, name, Mode::RWXU).unwrap();
+        assert!(inside.join("a/b/c").is_dir());
+    }
 }

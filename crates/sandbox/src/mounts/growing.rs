@@ -1,0 +1,87 @@
+//! [`Growing`]: the tree while pieces are put into it, by whoever has one.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use model::{AbsPath, Base, Kind, Piece, Plan};
+use rustix::fs::{Mode, OFlags};
+
+use super::store::Store;
+use super::tree::{find, find_below, relative, way};
+use super::{Laid, is_private, with_parents};
+
+#[derive(Clone)]
+pub(super) struct Growing<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) store: Arc<Store>,
+    pub(super) root: Arc<OwnedFd>,
+}
+
+impl Growing<'_> {
+    pub(super) fn root(&self) -> BorrowedFd<'_> {
+        self.root.as_fd()
+    }
+
+    /// One listing brings every name of a directory into the kernel's cache; looking each of them
+    /// up would take a round trip to the supervisor apiece.
+    pub(super) fn list_ways(&self) {
+        // How many names are needed of each.
+        let mut ways = BTreeMap::new();
+        for Laid { piece, parent } in with_parents(self.plan) {
+            let floor = match parent {
+                None => AbsPath::root(),
+                Some(parent) if parent.kind == Kind::Outside => parent.path.clone(),
+                Some(_) => continue,
+            };
+            let mut way = piece.path.parent();
+            loop {
+                let names = ways.entry(way.clone()).or_insert(0_u32);
+                *names += 1;
+                if *names > 1 || way == floor {
+                    break;
+                }
+                way = way.parent();
+            }
+        }
+        for way in ways.into_iter().filter_map(|(way, names)| (names > 1).then_some(way)) {
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let opened = rustix::fs::openat(self.root(), relative(&way), flags, Mode::empty());
+            if let Ok(dir) = opened {
+                // Asking for the first name brings all that fit; more are not worth a trip.
+                let mut buffer = Vec::with_capacity(8 * 1024);
+                let _ = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut()).next();
+            }
+        }
+    }
+
+    /// The place of a piece, made where it lies on private ground.
+    pub(super) fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
+        match find(self.root(), &laid.piece.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_ours(laid) => {
+                self.make(laid.piece)
+            }
+            found => found,
+        }
+    }
+
+    /// Whether what a piece lies in is ours to add to.
+    fn is_ours(&self, laid: &Laid<'_>) -> bool {
+        match laid.parent {
+            Some(parent) => is_private(&parent.kind) || parent.kind == Kind::Outside,
+            None => self.plan.base == Base::Nothing,
+        }
+    }
+
+    /// Makes something for a piece to lie on.
+    fn make(&self, piece: &Piece) -> io::Result<OwnedFd> {
+        let (parent, name) = way(self.root(), &piece.path)?;
+        if piece.directory {
+            rustix::fs::mkdirat(&parent, name, Mode::from(0o755))?;
+            return find_below(parent.as_fd(), name);
+        }
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        Ok(rustix::fs::openat(&parent, name, flags, Mode::from(0o644))?)
+    }
+}
