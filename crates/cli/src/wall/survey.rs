@@ -75,7 +75,7 @@ pub(crate) fn survey(
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut resolver = Resolver::default();
-    let mut entries = candidates(wall::candidates(&ground.home, &environment));
+    let mut entries = candidates(wall::candidates(&ground.home, &environment), &ground.home);
     for path in ground.own_files.iter().chain(&ground.closed) {
         if let Some(entry) = entry(path.as_path()) {
             entries.insert(path.as_path().into(), entry);
@@ -108,35 +108,39 @@ pub(crate) fn survey(
     Survey { site, dangling, made }
 }
 
-/// Which candidates there are. A directory in which one stands for all names with its beginning is
-/// listed once, and then the others in it need not be looked for.
-fn candidates(all: Vec<PathBuf>) -> BTreeMap<OsString, Entry> {
+/// Which candidates there are. Home, and every directory in which one stands for all names with its
+/// beginning, are listed once, and then nothing need be looked for that is not in them.
+fn candidates(all: Vec<PathBuf>, home: &AbsPath) -> BTreeMap<OsString, Entry> {
     let beginning = |path: &PathBuf| {
         path.file_name().and_then(|name| name.as_bytes().strip_suffix(b"*")).map(<[u8]>::to_vec)
     };
-    let mut listed: BTreeMap<PathBuf, BTreeSet<OsString>> = BTreeMap::new();
-    for dir in all.iter().filter(|path| beginning(path).is_some()).filter_map(|path| path.parent())
-    {
-        listed.entry(dir.to_path_buf()).or_insert_with(|| {
-            let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-            entries.map(|entry| entry.file_name()).collect()
+    let begun = all.iter().filter(|path| beginning(path).is_some());
+    let dirs: BTreeSet<_> =
+        begun.filter_map(|path| path.parent()).chain([home.as_path()]).collect();
+    let listed: Vec<_> = dirs.into_iter().filter_map(|dir| Some((dir, names(dir)?))).collect();
+    let mut there = BTreeMap::new();
+    for path in &all {
+        let known = listed.iter().find_map(|(dir, names)| {
+            let below = path.strip_prefix(dir).ok()?;
+            Some((dir, names, below.iter().next()?, below.iter().nth(1).is_none()))
         });
-    }
-    let there = |path: PathBuf| entry(&path).map(|entry| (path.into(), entry));
-    all.into_iter()
-        .flat_map(|path| {
-            let dir = path.parent().unwrap_or(&path);
-            match (listed.get(dir), beginning(&path), path.file_name()) {
-                (Some(names), Some(start), _) => names
-                    .iter()
-                    .filter(|name| name.as_bytes().starts_with(&start))
-                    .filter_map(|name| there(dir.join(name)))
-                    .collect(),
-                (Some(names), None, Some(name)) if !names.contains(name) => Vec::new(),
-                _ => there(path).into_iter().collect(),
+        let found = match (known, beginning(path)) {
+            (Some((dir, names, _, true)), Some(start)) => {
+                let names = names.iter().filter(|name| name.as_bytes().starts_with(&start));
+                names.map(|name| dir.join(name)).collect()
             }
-        })
-        .collect()
+            (Some((_, names, first, _)), _) if !names.contains(first) => continue,
+            _ => vec![path.clone()],
+        };
+        there.extend(found.into_iter().filter_map(|path| entry(&path).map(|e| (path.into(), e))));
+    }
+    there
+}
+
+/// The names in a directory, if it can be listed.
+fn names(dir: &Path) -> Option<BTreeSet<OsString>> {
+    let entries = std::fs::read_dir(dir).ok()?;
+    entries.map(|entry| entry.map(|entry| entry.file_name()).ok()).collect()
 }
 
 /// What the agent that runs needs of the host.
