@@ -126,7 +126,7 @@ impl Inside<'_> {
         }
         match self.enforcement {
             Enforcement::Landlock => self.prepare_to_outlive(),
-            Enforcement::Namespaces => map_user(self.user),
+            Enforcement::Namespaces => Ok(()),
         }
     }
 
@@ -134,6 +134,7 @@ impl Inside<'_> {
     fn start_unmounted(&self) -> Failed {
         let build = || {
             if self.enforcement == Enforcement::Namespaces {
+                map_user(self.user)?;
                 self.enter_network(self.network()?)?;
             }
             let mut rights = self.rights()?;
@@ -180,6 +181,7 @@ impl Inside<'_> {
             });
             let build = || {
                 let beside = beside.map_err(|error| Failed::new(Step::Fork, error))?;
+                map_user(self.user)?;
                 let (mut mounts, later) = self.floor(Bench::begin(self.plan)?)?;
                 let bare = self.covers.then(|| mounts.bare_root()).transpose();
                 let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;

@@ -1,7 +1,7 @@
 //! The file system of a run, put together from mounts. Runs in the child, in its own namespaces.
 //!
-//! Sources are taken by descriptor before anything is covered, targets are looked up without
-//! following links, so that nothing that changes meanwhile can lead a mount elsewhere.
+//! Sources are taken by descriptor and never from under what covers them, and no link is followed to
+//! a source or a place, so that nothing that changes meanwhile can lead a mount elsewhere.
 //!
 //! Most of it needs nothing but a place on the floor. That is put there by a second thread
 //! ([`Later`]), while the first goes on towards the command; it starts when both are done.
@@ -75,11 +75,11 @@ impl<'a> Bench<'a> {
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
         let (mut now, mut later) = (Vec::new(), Vec::new());
-        let laid = with_parents(plan);
-        let (bench, clear) = workbench(plan, &laid);
-        for (number, laid) in laid.into_iter().enumerate() {
+        let all = with_parents(plan);
+        let (bench, clear) = workbench(plan, &all);
+        for (number, laid) in all.iter().copied().enumerate() {
             let piece = laid.piece;
-            let can_wait = can_wait(plan, &laid);
+            let can_wait = can_wait(plan, &laid, all.get(number + 1));
             let source = match needs_source(plan, &laid) {
                 true if can_wait && clear => Source::Host,
                 true => match take(piece) {
@@ -180,7 +180,7 @@ impl Mounts<'_> {
 
     /// Nodes of the tripwire must be taken before anything lies on the way to them.
     fn take_closed(&mut self) -> Result<(), Failed> {
-        let Growing { plan, .. } = self.growing;
+        let plan = self.growing.plan;
         for piece in plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
             let tree = clone_tree(self.growing.root(), relative(&piece.path)).at(Step::Closed)?;
             self.closed.push((piece.path.clone(), tree));
@@ -347,14 +347,15 @@ fn only_private(plan: &Plan, mut placed: Vec<(usize, OwnedFd)>) -> Vec<(usize, O
 }
 
 /// Whether nothing is to be done with a piece before the command starts but to put it on the floor.
-fn can_wait(plan: &Plan, Laid { piece, parent }: &Laid<'_>) -> bool {
+fn can_wait(plan: &Plan, Laid { piece, parent }: &Laid<'_>, next: Option<&Laid<'_>>) -> bool {
     let within = |path: &AbsPath| path.is_within(&piece.path);
     plan.base == Base::Nothing
         && parent.is_none()
+        // What lies in a piece comes right after it.
+        && !next.is_some_and(|next| within(&next.piece.path))
         && matches!(piece.kind, Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_))
         && piece.path != plan.workspace
         && !within(&plan.cwd)
-        && !plan.pieces.iter().any(|other| within(&other.path) && other.path != piece.path)
         && !plan.copies.iter().any(|(_, to)| within(to))
         && !plan.links.iter().any(|link| within(&link.path))
 }
