@@ -58,6 +58,8 @@ pub(crate) fn namespaces(enforcement: Enforcement) -> u64 {
 pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
     let mut lacking = got.lacking.clone();
     let refused = matches!(failed.errno, Some(libc::EPERM | libc::EACCES));
+    let exhausted = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
+    let exhausted = failed.errno.is_some_and(|errno| exhausted.contains(&errno));
     match failed.step {
         Step::Processes if refused => lacking.push(Lack {
             name: "masked-proc",
@@ -73,7 +75,9 @@ pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
             what: format!("no FUSE file system can be mounted ({failed}): every open is watched"),
             remedy: "use Linux 4.18 or newer, with FUSE and a /dev/fuse that works".into(),
         }),
-        // Whatever the kernel says: it makes no namespaces for us.
+        // This says nothing about namespaces.
+        Step::Namespaces if exhausted => {}
+        // Whatever else the kernel says: it makes none for us.
         Step::Namespaces => lacking.extend(apparmor().or_else(|| Some(unknown_refusal()))),
         Step::Identity | Step::Private | Step::Store if refused => {
             lacking.extend(apparmor().or_else(|| Some(unknown_refusal())));

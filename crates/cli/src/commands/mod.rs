@@ -79,7 +79,8 @@ fn setup_failed(error: SetupError) -> Failure {
             ))
             .hint("until this is mended, every call of an agent is refused")
         }
-        error => Failure::new(error),
+        SetupError::Workspace(_) => Failure::usage(error),
+        SetupError::Places(_) => Failure::new(error),
     }
 }
 
