@@ -1,7 +1,8 @@
 //! Every entry of a tree, without following links or being stopped by what cannot be read.
 
 use std::fs::FileType;
-use std::path::{Path, PathBuf};
+
+use model::AbsPath;
 
 /// What to do about an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,16 +17,19 @@ pub enum Step {
 #[derive(Debug)]
 pub enum Visit<'a> {
     /// An entry.
-    Entry(&'a Path, FileType),
+    Entry(&'a AbsPath, FileType),
     /// A directory that cannot be looked into.
-    Unreadable(&'a Path),
+    Unreadable(&'a AbsPath),
 }
 
+/// The kernel takes no longer paths, so nobody can be told anything about what lies there.
+const PATH_MAX: usize = 4096;
+
 /// Walks a tree.
-pub fn walk(root: &Path, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
-    let mut todo: Vec<PathBuf> = vec![root.to_path_buf()];
+pub fn walk(root: &AbsPath, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
+    let mut todo = vec![root.clone()];
     while let Some(dir) = todo.pop() {
-        let Ok(entries) = std::fs::read_dir(&dir) else {
+        let Ok(entries) = std::fs::read_dir(dir.as_path()) else {
             visit(Visit::Unreadable(&dir));
             continue;
         };
@@ -42,7 +46,10 @@ pub fn walk(root: &Path, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
                     break;
                 }
             };
-            let path = entry.path();
+            let path = dir.join(&entry.file_name());
+            if path.as_path().as_os_str().len() >= PATH_MAX {
+                continue;
+            }
             if visit(Visit::Entry(&path, kind)) == Step::Into && kind.is_dir() {
                 todo.push(path);
             }

@@ -245,11 +245,11 @@ impl Warden for Keeper<'_> {
         // The system's own directories change only by its administrator.
         for piece in shown.filter(|piece| piece.why != "toolchain") {
             directories.push(piece.path.as_path().to_path_buf());
-            facts::walk(piece.path.as_path(), &mut |visit| {
+            facts::walk(&piece.path, &mut |visit| {
                 if let Visit::Entry(path, kind) = visit
                     && kind.is_dir()
                 {
-                    directories.push(path.to_path_buf());
+                    directories.push(path.as_path().to_path_buf());
                 }
                 Step::Into
             });

@@ -252,10 +252,10 @@ impl<'a> Finds<'a> {
     }
 
     fn look_through(&mut self, root: &AbsPath) {
-        facts::walk(root.as_path(), &mut |visit| match visit {
+        facts::walk(root, &mut |visit| match visit {
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
-                self.unreadable.extend(AbsPath::lexical(path).ok());
+                self.unreadable.push(path.clone());
                 Step::Past
             }
         });
@@ -302,36 +302,34 @@ impl<'a> Finds<'a> {
     }
 
     fn hide_below(&mut self, root: &AbsPath) {
-        facts::walk(root.as_path(), &mut |visit| {
+        facts::walk(root, &mut |visit| {
             let (path, kind) = match visit {
                 Visit::Entry(path, kind) => (path, Some(kind)),
                 Visit::Unreadable(path) => (path, None),
             };
-            let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
-            if self.interest.mark(&path) != Some(Mark::Hidden) {
+            if self.interest.mark(path) != Some(Mark::Hidden) {
                 return Step::Into;
             }
             let entry = match kind {
                 Some(kind) if kind.is_symlink() => {
-                    self.follow(&path, Mark::Hidden);
+                    self.follow(path, Mark::Hidden);
                     return Step::Past;
                 }
                 Some(kind) if !kind.is_dir() => Entry::File,
                 _ => Entry::Directory,
             };
-            self.marked.push(Marked { path, mark: Mark::Hidden, entry });
+            self.marked.push(Marked { path: path.clone(), mark: Mark::Hidden, entry });
             Step::Past
         });
     }
 
-    fn entry(&mut self, path: &Path, kind: std::fs::FileType) -> Step {
-        let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
-        if path.as_path().ends_with("HEAD") {
+    fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
+        if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
         }
-        let Some(mark) = self.interest.mark(&path) else {
+        let Some(mark) = self.interest.mark(path) else {
             if kind.is_symlink() {
-                self.linked_parent(path);
+                self.linked_parent(path.clone());
             }
             return Step::Into;
         };
@@ -343,12 +341,12 @@ impl<'a> Finds<'a> {
             Entry::File
         };
         match (mark, &entry) {
-            (_, Entry::Link(_)) => self.follow(&path, mark),
-            (Mark::Held, Entry::Directory) => self.git_directory(&path),
-            (Mark::Held, Entry::File) => self.git_link(&path),
+            (_, Entry::Link(_)) => self.follow(path, mark),
+            (Mark::Held, Entry::Directory) => self.git_directory(path),
+            (Mark::Held, Entry::File) => self.git_link(path),
             _ => {}
         }
-        self.marked.push(Marked { path, mark, entry });
+        self.marked.push(Marked { path: path.clone(), mark, entry });
         Step::Past
     }
 
@@ -463,11 +461,10 @@ fn grants(policy: &Policy, ground: &Ground, resolver: &mut Resolver) -> Vec<Gran
             grants.push(Grant { path: target, write, entry, directory, why: why.clone() });
         };
         if rule.value.is_pattern() {
-            facts::walk(prefix.as_path(), &mut |visit| {
+            facts::walk(&prefix, &mut |visit| {
                 let Visit::Entry(path, _) = visit else { return Step::Past };
-                let Ok(path) = AbsPath::lexical(path) else { return Step::Past };
-                if rule.value.matches(&path, workspace) {
-                    add(&path);
+                if rule.value.matches(path, workspace) {
+                    add(path);
                     return Step::Past;
                 }
                 Step::Into

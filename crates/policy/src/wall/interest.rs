@@ -22,22 +22,31 @@ pub struct Interest<'a> {
     hidden: Vec<&'a Sourced<PathRule>>,
     frozen: Vec<&'a Sourced<PathRule>>,
     ground: &'a Ground,
-    /// The last names of protected paths, to sort out the many entries that are none.
+    /// The last names of protected paths in order, to sort out the many entries that are none, and
+    /// the endings of those that have wildcards.
     last_names: Vec<&'static str>,
+    endings: Vec<&'static str>,
 }
 
 impl<'a> Interest<'a> {
     /// Takes the rules from a policy.
     pub fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
         let last = |name: &crate::ProtectedName| name.path.last().copied();
-        let mut last_names: Vec<_> = protected_names().iter().filter_map(last).collect();
+        let (mut last_names, mut endings) = (Vec::new(), Vec::new());
+        for name in protected_names().iter().filter_map(last) {
+            match name.strip_prefix('*') {
+                Some(ending) => endings.push(ending),
+                None => last_names.push(name),
+            }
+        }
         last_names.sort_unstable();
-        last_names.dedup();
+        endings.dedup();
         Self {
             hidden: policy.filesystem.deny_read.iter().collect(),
             frozen: policy.filesystem.deny_write.iter().collect(),
             ground,
             last_names,
+            endings,
         }
     }
 
@@ -82,10 +91,8 @@ impl<'a> Interest<'a> {
         let Some(name) = path.as_path().file_name() else { return false };
         let name = name.to_string_lossy();
         let name = fold(&name);
-        self.last_names.iter().any(|last| match last.strip_prefix('*') {
-            Some(ending) => name.ends_with(ending),
-            None => name == *last,
-        })
+        self.last_names.binary_search(&&*name).is_ok()
+            || self.endings.iter().any(|ending| name.ends_with(ending))
     }
 }
 
