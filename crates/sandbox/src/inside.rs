@@ -195,7 +195,9 @@ impl Inside<'_> {
                 self.tell_private(&private)?;
                 self.tell_views(bare)?;
                 self.enter_network(network)?;
-                if self.forks() {
+                // A fork copies what one thread sees, and a run that may have two processes has them
+                // for itself.
+                if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {
                     beside.join().map_err(|_| lost())?;
                 }
                 Ok(Built { missing, rights, umask: Some(umask), laid: Some(laid) })

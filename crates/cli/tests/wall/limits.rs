@@ -87,6 +87,18 @@ fn processes_are_counted_together() {
 }
 
 #[test]
+fn a_run_of_two_processes_has_both() {
+    for who in everybody() {
+        if limited_by(&run(&yard(who, "processes = 20"), "exit 3")) == "process" {
+            eprintln!("skipped: no control group can be made here, and others' processes count");
+            continue;
+        }
+        let ran = run(&yard(who, "processes = 2"), "exit 3");
+        assert_eq!(ran.code, Some(3), "{ran:?}");
+    }
+}
+
+#[test]
 fn memory_is_limited() {
     for who in everybody() {
         let yard = yard(who, "memory = \"100MiB\"");
