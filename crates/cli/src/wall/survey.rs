@@ -88,7 +88,7 @@ pub(crate) fn survey(
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
-    finds.hide_in_toolchain(policy, ground, &entries);
+    finds.hide_elsewhere(policy, ground, &entries);
     let Finds { mut marked, dangling, unreadable, .. } = finds;
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
@@ -264,7 +264,7 @@ impl<'a> Finds<'a> {
     /// What rules deny by name in what can be read of the host besides the workspace and grants. A
     /// pattern that begins nowhere is about the project, and not about the certificates of the
     /// system.
-    fn hide_in_toolchain(
+    fn hide_elsewhere(
         &mut self,
         policy: &Policy,
         ground: &Ground,
@@ -278,14 +278,16 @@ impl<'a> Finds<'a> {
             if prefix.is_within(&ground.workspace) {
                 continue;
             }
-            let concerned: Vec<_> = there
-                .iter()
-                .filter_map(|tool| match (prefix.is_within(tool), tool.is_within(&prefix)) {
-                    (true, _) => Some(prefix.clone()),
-                    (_, true) => Some(tool.clone()),
-                    _ => None,
-                })
-                .collect();
+            let concerned = |tool: &AbsPath| match (prefix.is_within(tool), tool.is_within(&prefix))
+            {
+                (true, _) => Some(prefix.clone()),
+                (_, true) => Some(tool.clone()),
+                _ => None,
+            };
+            let concerned: BTreeSet<_> = match policy.level.value {
+                Level::Full => BTreeSet::from([prefix.clone()]),
+                _ => there.iter().filter_map(concerned).collect(),
+            };
             for path in concerned {
                 if self.interest.mark(&path) == Some(Mark::Hidden) {
                     let entry = entry(path.as_path());

@@ -459,6 +459,25 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
 }
 
 #[test]
+fn a_deny_rule_holds_where_everything_else_can_be_read() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("home/notes/a.key", "SECRET\n");
+        yard.write("home/notes/a.txt", "NOTE\n");
+        let secret = yard.path("outside/secret.txt").display().to_string();
+        let rules = format!("deny_read = [\"~/notes/*.key\", \"{secret}\"]");
+        let config = format!("level = \"full\"\n[filesystem]\n{rules}\n");
+        yard.write("home/.config/ringwall/ringwall.toml", &config);
+        let ran = yard.run(&[], "cat ~/notes/a.txt");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "NOTE\n"), "{ran:?}");
+        for denied in ["~/notes/a.key", &secret] {
+            let ran = yard.run(&[], &format!("cat {denied}; mv ~/notes ~/other && cat ~/other/*"));
+            assert!(!ran.stdout.contains("SECRET") && ran.code != Some(0), "{denied}: {ran:?}");
+        }
+    }
+}
+
+#[test]
 fn a_deny_rule_holds_in_the_toolchain_too() {
     for who in everybody() {
         let yard = Yard::new(who);
