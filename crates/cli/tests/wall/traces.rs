@@ -16,11 +16,14 @@ pub(crate) struct Traces<'a> {
     yard: &'a Yard,
     mounts: BTreeSet<String>,
     files: BTreeSet<PathBuf>,
+    /// Of others, whose numbers may be given again.
+    scratch: BTreeSet<String>,
 }
 
 impl<'a> Traces<'a> {
     pub(crate) fn before(yard: &'a Yard) -> Self {
-        Self { yard, mounts: mounts(yard), files: files(yard) }
+        let scratch = all_scratch().collect();
+        Self { yard, mounts: mounts(yard), files: files(yard), scratch }
     }
 
     /// Waits until no process of the yard is left, and fails if one stays.
@@ -32,7 +35,7 @@ impl<'a> Traces<'a> {
     pub(crate) fn nothing(&self, what: &str, supervisors: &[u32], made: &[&str]) {
         self.no_process(what);
         wait_for_none(what, || groups(supervisors));
-        wait_for_none(what, || scratch(supervisors));
+        wait_for_none(what, || self.scratch(supervisors));
         assert_eq!(mounts(self.yard), self.mounts, "{what}: mounts");
         let made: Vec<_> = made.iter().map(|name| self.yard.project().join(name)).collect();
         let new: Vec<_> = files(self.yard)
@@ -41,6 +44,14 @@ impl<'a> Traces<'a> {
             .cloned()
             .collect();
         assert!(new.is_empty(), "{what}: {new:?}");
+    }
+
+    /// Entries of the host's scratch directories that are named after these supervisors.
+    fn scratch(&self, supervisors: &[u32]) -> Vec<String> {
+        let named = |name: &String| {
+            supervisors.iter().any(|pid| name.contains(&format!("ringwall-{pid}-")))
+        };
+        all_scratch().filter(|name| named(name) && !self.scratch.contains(name)).collect()
     }
 }
 
@@ -102,14 +113,12 @@ pub(crate) fn groups(supervisors: &[u32]) -> Vec<String> {
     found
 }
 
-/// Entries of the host's scratch directories that are named after these supervisors.
-fn scratch(supervisors: &[u32]) -> Vec<String> {
+/// Entries of the host's scratch directories that are named after a supervisor.
+fn all_scratch() -> impl Iterator<Item = String> {
     let dirs =
         ["/tmp", "/var/tmp", "/dev/shm"].into_iter().filter_map(|dir| fs::read_dir(dir).ok());
     let names = dirs.flatten().flatten().map(|entry| entry.path().display().to_string());
-    names
-        .filter(|name| supervisors.iter().any(|pid| name.contains(&format!("ringwall-{pid}-"))))
-        .collect()
+    names.filter(|name| name.contains("ringwall-"))
 }
 
 /// Mounts that have to do with the yard or with a tripwire, without their numbers.
