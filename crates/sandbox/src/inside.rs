@@ -78,8 +78,9 @@ struct Built<'a> {
     rights: Option<Rights<'a>>,
     /// The user's own, where building needed another.
     umask: Option<Mode>,
-    /// Says when the whole tree is in its place, where that takes longer.
-    laid: Option<Receiver<()>>,
+    /// Says when the rest of the tree is in its place, where that takes longer, and what of it is
+    /// not there.
+    laid: Option<Receiver<Vec<String>>>,
 }
 
 impl Inside<'_> {
@@ -167,8 +168,7 @@ impl Inside<'_> {
                 tell_made.send((network, rights)).map_err(|_| lost())?;
                 let Placed { private, missing } = stock.place()?;
                 self.tell_private(&private)?;
-                self.tell(&Message::Laid { missing }, &[])?;
-                tell_laid.send(()).map_err(|_| lost())
+                tell_laid.send(missing).map_err(|_| lost())
             };
             let beside = self.processors.start_beside(|| {
                 std::thread::Builder::new().spawn_scoped(scope, move || {
@@ -406,7 +406,7 @@ impl Inside<'_> {
 
     /// Everything that can only be done by the process that becomes the command.
     fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
-        let Built { missing, rights, umask, laid } = built;
+        let Built { mut missing, rights, umask, laid } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
@@ -426,8 +426,9 @@ impl Inside<'_> {
         }
         sys::reset_signals();
         // What is tried is the wall as the command will find it.
-        if laid.is_some_and(|laid| laid.recv().is_err()) {
-            return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+        if let Some(laid) = laid {
+            let lost = |_| Failed::new(Step::Lay, io::Error::other("a thread was lost"));
+            missing.extend(laid.recv().map_err(lost)?);
         }
         let test = self.try_forbidden();
         self.tell(&Message::Ready { test, missing, landlock }, &[])?;

@@ -30,7 +30,7 @@ use self::store::Store;
 use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire, way};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::failure::{Failed, Step};
-use crate::rights::Rights;
+use crate::rights::{Rights, may_write};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
 /// Where the new tree is put together; covered for this namespace only, and gone with the old root.
@@ -44,7 +44,7 @@ pub(crate) struct Mounts<'a> {
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     /// Nodes of the tripwire for what is closed inside other ground.
     closed: Vec<(AbsPath, OwnedFd)>,
-    /// What lies in its place and may have rights, by the number of its piece.
+    /// What lies in its place and may be written, by the number of its piece.
     placed: Vec<(usize, OwnedFd)>,
     /// The user's own, for the command.
     umask: Mode,
@@ -197,7 +197,8 @@ impl Mounts<'_> {
         for Item { number, laid, source } in std::mem::take(&mut self.items) {
             let piece = laid.piece;
             match self.put(&laid, source) {
-                Ok(tree) if has_rights(plan, piece) => self.placed.push((number, tree)),
+                Ok(tree) if may_write(plan, piece) => self.placed.push((number, tree)),
+                // The many that only protect.
                 Ok(_) => {}
                 Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
                     let frozen = match error.raw_os_error() {
@@ -402,15 +403,6 @@ fn needs_source(plan: &Plan, Laid { piece, parent }: &Laid<'_>) -> bool {
         // Private ground hides the host's; what is granted in it comes from the host.
         Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
         None => plan.base == Base::Nothing,
-    }
-}
-
-/// Whether a piece may allow something by itself. The many that only protect do not.
-fn has_rights(plan: &Plan, piece: &Piece) -> bool {
-    match piece.kind {
-        Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
-        Kind::Read => !plan.late.is_empty(),
-        _ => false,
     }
 }
 

@@ -87,20 +87,12 @@ impl<'a> Rights<'a> {
 
     /// What a piece allows below it.
     fn of(&self, piece: &Piece) -> Option<BitFlags<AccessFs>> {
-        let access = match &piece.kind {
-            Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => {
-                self.all()
-            }
-            // What is held in place has the rights of what it lies in.
-            Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => {
-                return None;
-            }
-            Kind::Read if self.enforcement == Enforcement::Landlock => self.read(),
-            // A file of a read-only workspace that may be made later must not be refused here.
-            Kind::Read if self.plan.late.iter().any(|late| late.is_within(&piece.path)) => {
-                self.all()
-            }
-            Kind::Read => return None,
+        let access = if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
+            self.read()
+        } else if may_write(self.plan, piece) {
+            self.all()
+        } else {
+            return None;
         };
         Some(access & self.handled)
     }
@@ -182,6 +174,17 @@ impl<'a> Rights<'a> {
         let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
         (&mut self.ruleset).add_rule(PathBeneath::new(place, access)).map_err(failed)?;
         Ok(())
+    }
+}
+
+/// Whether something may be written below a piece, as far as Landlock is asked.
+pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
+    match piece.kind {
+        Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
+        // A file of a read-only workspace that may be made later must not be refused here.
+        Kind::Read => plan.late.iter().any(|late| late.is_within(&piece.path)),
+        // What is held in place has the rights of what it lies in.
+        Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => false,
     }
 }
 

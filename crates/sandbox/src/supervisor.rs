@@ -57,12 +57,6 @@ pub(crate) struct Supervisor<'a> {
     /// Room for one request of the tripwire.
     request: Vec<u8>,
     listener: Option<OwnedFd>,
-    /// Whether the whole tree is in its place.
-    laid: bool,
-    /// How the wall held when it was tried, and who waits for leave.
-    ready: Option<(SelfTest, Option<i32>)>,
-    /// Parts of the plan that are not there.
-    missing: Vec<String>,
     /// Whether something may have been changed: so it is where nobody sees calls.
     changed: bool,
     processes: Option<OwnedFd>,
@@ -162,10 +156,6 @@ impl<'a> Supervisor<'a> {
                 skeleton: Skeleton::new(launch.plan),
                 request: vec![0; Tripwire::REQUEST_SIZE],
                 listener: None,
-                // Without mounts there is nothing to lay.
-                laid: unmounted.is_some() || launch.omit.contains(&Layer::Mounts),
-                ready: None,
-                missing: unmounted.map(|less| less.missing.clone()).unwrap_or_default(),
                 changed: true,
                 processes: None,
                 drafts: Drafts::default(),
@@ -376,11 +366,6 @@ impl<'a> Supervisor<'a> {
                 self.processes = descriptors.pop();
                 self.bare = self.launch.covers.then(|| descriptors.pop()).flatten();
             }
-            Message::Laid { missing } => {
-                self.missing.extend(missing);
-                self.laid = true;
-                return self.begin(warden);
-            }
             Message::Spaces => self.spaces = Spaces::from_descriptors(descriptors),
             Message::Doors => self.doors = Doors::add(self.doors.take(), descriptors),
             Message::Diag => self.owners = Owners::new(descriptors.pop()),
@@ -390,15 +375,14 @@ impl<'a> Supervisor<'a> {
                 self.listener.iter().for_each(|listener| sys::keep_to_caller(listener.as_fd()));
             }
             Message::NoListener => return self.without_listener(),
-            Message::Ready { test, missing, landlock } => {
+            Message::Ready { test, mut missing, landlock } => {
                 self.got.landlock = landlock;
-                self.missing.extend(missing);
+                missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
                 if !test.holds() && !self.launch.omit.contains(&Layer::SelfTest) {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(WallError::DoesNotHold(what));
                 }
-                self.ready = Some((test, sender));
-                return self.begin(warden);
+                return self.begin(warden, sender, &test, &missing);
             }
             Message::Failed(failed) if failed.step == Step::Execute => {
                 return Next::End(End::NotRun(failed));
@@ -434,9 +418,14 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    /// The command may run, if everything stands.
-    fn begin(&mut self, warden: &mut dyn Warden) -> Next {
-        let Some((test, sender)) = self.ready.take_if(|_| self.laid) else { return Next::GoOn };
+    /// Everything stands. The command may run.
+    fn begin(
+        &mut self,
+        warden: &mut dyn Warden,
+        sender: Option<i32>,
+        test: &SelfTest,
+        missing: &[String],
+    ) -> Next {
         let Some(pid) = sender.and_then(Pid::from_raw) else {
             return Next::Fail(self.failed(Step::Talk, io::Error::other("the sender is unknown")));
         };
@@ -452,7 +441,7 @@ impl<'a> Supervisor<'a> {
                 Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
             }
         }
-        warden.started(&self.got, &test, &self.missing);
+        warden.started(&self.got, test, missing);
         self.processors.restore();
         self.started = Some(Instant::now());
         self.activity.happened();

@@ -18,11 +18,6 @@ pub(crate) enum Message {
     Private(Vec<usize>),
     /// With a bare view of the tripwire where one is needed, and the run's view of processes.
     Views,
-    /// All of the tree is in its place that can wait until the command runs.
-    Laid {
-        /// Parts of the plan that are not there.
-        missing: Vec<String>,
-    },
     /// With the run's user and mount namespaces.
     Spaces,
     /// With the sockets of the run's own network, or as many of them as one message can carry.
@@ -33,7 +28,7 @@ pub(crate) enum Message {
     Listener,
     /// Watching is not to be had: somebody else holds the one listener there can be.
     NoListener,
-    /// The wall was tried from inside. The command waits for leave.
+    /// Everything is in place and was tried from inside. The command waits for leave.
     Ready {
         /// How the attempts from inside went.
         test: SelfTest,
