@@ -11,7 +11,7 @@ use std::sync::mpsc::{self, Receiver};
 
 use model::{Base, Net, Plan};
 use rustix::event::{PollFd, PollFlags};
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
 
 use crate::failure::{Failed, Step};
@@ -260,8 +260,13 @@ impl Inside<'_> {
     }
 
     fn tell_views(&self, bare: Option<OwnedFd>) -> Result<(), Failed> {
+        let failed = |error: rustix::io::Errno| Failed::new(Step::Processes, error.into());
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-            .map_err(|error| Failed::new(Step::Processes, error.into()))?;
+            .map_err(failed)?;
+        // In anything else the supervisor might come to wait for itself.
+        if rustix::fs::fstatfs(&processes).map_err(failed)?.f_type != PROC_SUPER_MAGIC {
+            return Err(failed(rustix::io::Errno::NODEV));
+        }
         let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
         self.tell(&Message::Views, &views)?;
         if self.covers || !self.plan.late.is_empty() {

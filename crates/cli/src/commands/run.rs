@@ -8,6 +8,7 @@ use std::time::{Instant, SystemTime};
 
 use agents::Agent;
 use model::{AbsPath, DomainRule, Origin, Plan, Record, Sourced, Verdict, shell_word};
+use policy::wall::Interest;
 use policy::{PathRule, Policy, ViolationAction};
 use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Layer};
 
@@ -33,6 +34,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     check_trust(&setup)?;
     grant_by_flags(&mut setup, &args)?;
     grant_programs(&mut setup, &args);
+    check_denials(&setup)?;
     let cwd = working_directory(&setup)?;
     let Survey { site, dangling, made } =
         survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), args.plan);
@@ -348,6 +350,17 @@ fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Failure> {
         }
         _ => Ok(()),
     }
+}
+
+/// Behind the wall nothing would be left of a workspace that a rule denies.
+fn check_denials(setup: &Setup) -> Result<(), Failure> {
+    let workspace = &setup.ground.workspace;
+    let leads = |path: &AbsPath| setup.resolver.borrow_mut().resolve(path.as_path()).ok();
+    let interest = Interest::new(&setup.loaded.policy, &setup.ground, leads);
+    let Some(rule) = interest.hidden_by(workspace) else { return Ok(()) };
+    let (text, origin) = (rule.value.text(), &rule.origin);
+    let why = format!("`{text}` in deny_read ({origin}) denies the workspace {workspace}");
+    Err(Failure::config(why).hint("remove that entry, or narrow it; deny beats allow"))
 }
 
 /// What an untrusted file would widen is shown, and asked about once where somebody is there.

@@ -82,7 +82,9 @@ impl<'a> Keeper<'a> {
         Self {
             setup,
             plan,
-            interest: Interest::new(policy, &setup.ground),
+            interest: Interest::new(policy, &setup.ground, |path| {
+                setup.resolver.borrow_mut().resolve(path.as_path()).ok()
+            }),
             quiet: Quiet::new(policy, &setup.ground),
             births,
             programs: programs(plan, &setup.ground),

@@ -74,21 +74,25 @@ pub(crate) fn survey(
     plans_only: bool,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let mut resolver = Resolver::default();
     let mut entries = candidates(wall::candidates(&ground.home, &environment), &ground.home);
     for path in ground.own_files.iter().chain(&ground.closed) {
         if let Some(entry) = entry(path.as_path()) {
             entries.insert(path.as_path().into(), entry);
         }
     }
-    let mut grants = grants(policy, ground, &mut resolver);
+    let mut finds = Finds::new(policy, ground);
+    let mut grants = finds.grants(policy, ground);
     let made = if plans_only { Made(Vec::new()) } else { Made::of(&mut grants, ground) };
     let worktree = worktree(&ground.workspace);
-    let mut finds = Finds { resolver, ..Finds::new(policy, ground) };
+    let agent = agent.map(|agent| agent_site(agent, ground)).unwrap_or_default();
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
-    finds.hide_elsewhere(policy, ground, &entries);
+    let tools = entries.keys().filter_map(|path| AbsPath::lexical(Path::new(path)).ok());
+    let repository = worktree.iter().flat_map(|worktree| [&worktree.common, &worktree.own]);
+    let kept = agent.kept.iter().map(|(path, _)| path);
+    let there: Vec<_> = tools.chain(repository.chain(kept).cloned()).collect();
+    finds.hide_elsewhere(policy, ground, &there);
     let Finds { mut marked, dangling, unreadable, .. } = finds;
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
@@ -102,7 +106,7 @@ pub(crate) fn survey(
         identity,
         user: user(&environment),
         terminal: None,
-        agent: agent.map(|agent| agent_site(agent, ground)).unwrap_or_default(),
+        agent,
         environment,
     };
     Survey { site, dangling, made }
@@ -239,16 +243,57 @@ struct Finds<'a> {
 }
 
 impl<'a> Finds<'a> {
-    fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
+    fn new(policy: &'a Policy, ground: &Ground) -> Self {
+        let mut resolver = Resolver::default();
         Self {
-            interest: Interest::new(policy, ground),
-            resolver: Resolver::default(),
+            interest: Interest::new(policy, ground, |path| resolver.resolve(path.as_path()).ok()),
+            resolver,
             marked: Vec::new(),
             dangling: Vec::new(),
             unreadable: Vec::new(),
             heads: Vec::new(),
             follows: true,
         }
+    }
+
+    /// What rules grant and no rule denies.
+    fn grants(&mut self, policy: &Policy, ground: &Ground) -> Vec<Grant> {
+        let workspace = &ground.workspace;
+        let mut grants = Vec::new();
+        for (rule, write) in wall::granting(policy, ground) {
+            let Some(prefix) = rule.value.prefix(workspace) else { continue };
+            let why = format!("`{}` ({})", rule.value.text(), rule.origin);
+            let mut add = |path: &AbsPath| {
+                let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+                // A rule that is written inside the workspace stays there: a repository can bring a
+                // link under any name.
+                if path.is_within(workspace) && !target.is_within(workspace) {
+                    return;
+                }
+                let marks: Vec<_> =
+                    lineage(&target).filter_map(|p| self.interest.mark(&p)).collect();
+                if marks.contains(&Mark::Hidden) {
+                    return;
+                }
+                let write = write && !marks.contains(&Mark::Frozen);
+                let entry = entry(target.as_path());
+                let directory = rule.value.text().ends_with('/');
+                grants.push(Grant { path: target, write, entry, directory, why: why.clone() });
+            };
+            if rule.value.is_pattern() {
+                facts::walk(&prefix, &mut |visit| {
+                    let Visit::Entry(path, _) = visit else { return Step::Past };
+                    if rule.value.matches(path, workspace) {
+                        add(path);
+                        return Step::Past;
+                    }
+                    Step::Into
+                });
+            } else {
+                add(&prefix);
+            }
+        }
+        grants
     }
 
     fn look_through(&mut self, root: &AbsPath) {
@@ -264,14 +309,7 @@ impl<'a> Finds<'a> {
     /// What rules deny by name in what can be read of the host besides the workspace and grants. A
     /// pattern that begins nowhere is about the project, and not about the certificates of the
     /// system.
-    fn hide_elsewhere(
-        &mut self,
-        policy: &Policy,
-        ground: &Ground,
-        entries: &BTreeMap<OsString, Entry>,
-    ) {
-        let there: Vec<_> =
-            entries.keys().filter_map(|path| AbsPath::lexical(Path::new(path)).ok()).collect();
+    fn hide_elsewhere(&mut self, policy: &Policy, ground: &Ground, there: &[AbsPath]) {
         for rule in &policy.filesystem.deny_read {
             let Some(prefix) = rule.value.prefix(&ground.workspace) else { continue };
             let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
@@ -329,7 +367,7 @@ impl<'a> Finds<'a> {
         if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
         }
-        let Some(mark) = self.interest.mark(path) else {
+        let Some(mut mark) = self.interest.mark(path) else {
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
             }
@@ -343,7 +381,14 @@ impl<'a> Finds<'a> {
             Entry::File
         };
         match (mark, &entry) {
-            (_, Entry::Link(_)) => self.follow(path, mark),
+            (_, Entry::Link(_)) => {
+                let target = self.follow(path, mark);
+                // A directory is closed where it lies. No mount would make one of the link.
+                mark = match mark {
+                    Mark::Hidden if target == Some(Entry::Directory) => Mark::Frozen,
+                    mark => mark,
+                };
+            }
             (Mark::Held, Entry::Directory) => self.git_directory(path),
             (Mark::Held, Entry::File) => self.git_link(path),
             _ => {}
@@ -368,25 +413,25 @@ impl<'a> Finds<'a> {
         self.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::Link(link) });
     }
 
-    /// A protected name that is a link protects what it leads to as well.
-    fn follow(&mut self, path: &AbsPath, mark: Mark) {
+    /// A protected name that is a link protects what it leads to as well. Gives what that is.
+    fn follow(&mut self, path: &AbsPath, mark: Mark) -> Option<Entry> {
         if !self.follows {
-            return;
+            return None;
         }
-        let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+        let target = self.resolver.resolve(path.as_path()).ok()?;
         // What a link lies in itself holds more than what the name is protected for.
         if path.is_within(&target) {
-            return;
+            return None;
         }
-        match entry(target.as_path()) {
-            Some(entry) => {
-                if mark == Mark::Held && entry == Entry::Directory {
-                    self.names_in(&target, GIT_NAMES.iter().map(Path::new));
-                }
-                self.marked.push(Marked { path: target, mark, entry });
-            }
-            None => self.dangling.push(target),
+        let Some(entry) = entry(target.as_path()) else {
+            self.dangling.push(target);
+            return None;
+        };
+        if mark == Mark::Held && entry == Entry::Directory {
+            self.names_in(&target, GIT_NAMES.iter().map(Path::new));
         }
+        self.marked.push(Marked { path: target, mark, entry: entry.clone() });
+        Some(entry)
     }
 
     /// A file that says where the git directory is.
@@ -427,6 +472,11 @@ impl<'a> Finds<'a> {
     }
 }
 
+/// A path and everything that it lies in.
+fn lineage(path: &AbsPath) -> impl Iterator<Item = AbsPath> {
+    path.as_path().ancestors().filter_map(|path| AbsPath::lexical(path).ok())
+}
+
 fn entry(path: &Path) -> Option<Entry> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -443,37 +493,4 @@ fn entry(path: &Path) -> Option<Entry> {
     } else {
         Entry::File
     })
-}
-
-fn grants(policy: &Policy, ground: &Ground, resolver: &mut Resolver) -> Vec<Grant> {
-    let workspace = &ground.workspace;
-    let mut grants = Vec::new();
-    for (rule, write) in wall::granting(policy, ground) {
-        let Some(prefix) = rule.value.prefix(workspace) else { continue };
-        let why = format!("`{}` ({})", rule.value.text(), rule.origin);
-        let mut add = |path: &AbsPath| {
-            let Ok(target) = resolver.resolve(path.as_path()) else { return };
-            // A rule that is written inside the workspace stays there: a repository can bring a
-            // link under any name.
-            if path.is_within(workspace) && !target.is_within(workspace) {
-                return;
-            }
-            let entry = entry(target.as_path());
-            let directory = rule.value.text().ends_with('/');
-            grants.push(Grant { path: target, write, entry, directory, why: why.clone() });
-        };
-        if rule.value.is_pattern() {
-            facts::walk(&prefix, &mut |visit| {
-                let Visit::Entry(path, _) = visit else { return Step::Past };
-                if rule.value.matches(path, workspace) {
-                    add(path);
-                    return Step::Past;
-                }
-                Step::Into
-            });
-        } else {
-            add(&prefix);
-        }
-    }
-    grants
 }

@@ -19,6 +19,7 @@ mod crowd;
 mod cycle;
 mod death;
 mod degrade;
+mod denials;
 mod escapes;
 mod faults;
 mod git;

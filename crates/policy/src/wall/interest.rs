@@ -19,18 +19,36 @@ pub enum Mark {
 
 /// The rules that single out entries of a tree.
 pub struct Interest<'a> {
-    hidden: Vec<&'a Sourced<PathRule>>,
-    frozen: Vec<&'a Sourced<PathRule>>,
-    ground: &'a Ground,
+    hidden: Vec<Denial<'a>>,
+    frozen: Vec<Denial<'a>>,
     /// The last names of protected paths in order, to sort out the many entries that are none, and
     /// the endings of those that have wildcards.
     last_names: Vec<&'static str>,
     endings: Vec<&'static str>,
 }
 
+/// A rule, where it begins by its text, and where that really leads.
+struct Denial<'a> {
+    rule: &'a Sourced<PathRule>,
+    prefixes: Vec<Option<AbsPath>>,
+}
+
 impl<'a> Interest<'a> {
-    /// Takes the rules from a policy.
-    pub fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
+    /// Takes the rules from a policy. `leads` says where a path really leads.
+    pub fn new(
+        policy: &'a Policy,
+        ground: &Ground,
+        mut leads: impl FnMut(&AbsPath) -> Option<AbsPath>,
+    ) -> Self {
+        let mut denials = |rules: &'a [Sourced<PathRule>]| {
+            let denial = |rule: &'a Sourced<PathRule>| {
+                let prefix = rule.value.prefix(&ground.workspace);
+                let real = prefix.as_ref().and_then(&mut leads);
+                let real = real.filter(|real| Some(real) != prefix.as_ref()).map(Some);
+                Denial { rule, prefixes: [prefix].into_iter().chain(real).collect() }
+            };
+            rules.iter().map(denial).collect()
+        };
         let last = |name: &crate::ProtectedName| name.path.last().copied();
         let (mut last_names, mut endings) = (Vec::new(), Vec::new());
         for name in protected_names().iter().filter_map(last) {
@@ -42,20 +60,24 @@ impl<'a> Interest<'a> {
         last_names.sort_unstable();
         endings.dedup();
         Self {
-            hidden: policy.filesystem.deny_read.iter().collect(),
-            frozen: policy.filesystem.deny_write.iter().collect(),
-            ground,
+            hidden: denials(&policy.filesystem.deny_read),
+            frozen: denials(&policy.filesystem.deny_write),
             last_names,
             endings,
         }
     }
 
+    /// The rule that denies reading a path.
+    pub fn hidden_by(&self, path: &AbsPath) -> Option<&'a Sourced<PathRule>> {
+        covering(&self.hidden, path)
+    }
+
     /// What an entry is to the wall, if anything.
     pub fn mark(&self, path: &AbsPath) -> Option<Mark> {
-        if self.covers(&self.hidden, path) {
+        if self.hidden_by(path).is_some() {
             return Some(Mark::Hidden);
         }
-        if self.covers(&self.frozen, path) {
+        if covering(&self.frozen, path).is_some() {
             return Some(Mark::Frozen);
         }
         if !self.may_be_protected(path) {
@@ -77,14 +99,7 @@ impl<'a> Interest<'a> {
 
     /// Whether rules can match files that are not there yet.
     pub fn has_patterns(&self) -> bool {
-        self.hidden.iter().any(|rule| rule.value.is_pattern())
-    }
-
-    fn covers(&self, rules: &[&Sourced<PathRule>], path: &AbsPath) -> bool {
-        rules.iter().any(|rule| {
-            let prefix = rule.value.prefix(&self.ground.workspace);
-            rule.value.covers(path, prefix.as_ref(), Case::Fold)
-        })
+        self.hidden.iter().any(|denial| denial.rule.value.is_pattern())
     }
 
     fn may_be_protected(&self, path: &AbsPath) -> bool {
@@ -94,6 +109,14 @@ impl<'a> Interest<'a> {
         self.last_names.binary_search(&&*name).is_ok()
             || self.endings.iter().any(|ending| name.ends_with(ending))
     }
+}
+
+fn covering<'a>(denials: &[Denial<'a>], path: &AbsPath) -> Option<&'a Sourced<PathRule>> {
+    let covers = |denial: &&Denial<'a>| {
+        let mut prefixes = denial.prefixes.iter();
+        prefixes.any(|prefix| denial.rule.value.covers(path, prefix.as_ref(), Case::Fold))
+    };
+    denials.iter().find(covers).map(|denial| denial.rule)
 }
 
 /// The names in a git directory that a wall must treat by themselves, below it.

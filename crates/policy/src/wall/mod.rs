@@ -11,7 +11,7 @@ mod interest;
 mod quiet;
 pub mod toolchain;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -215,6 +215,28 @@ impl Layout {
         self.pieces.values().rev().find(|piece| path.is_within(&piece.path))
     }
 
+    /// Whether a path is one of the run's that nothing can take the place of.
+    fn stays(&self, path: &AbsPath) -> bool {
+        let around = self.around(path).map(|piece| &piece.kind);
+        let made = matches!(around, Some(Kind::Processes | Kind::Terminals | Kind::Device));
+        made || path.as_path() == Path::new("/dev")
+    }
+
+    /// Whether a path lies in what the run has for itself.
+    fn is_own(&self, path: &AbsPath) -> bool {
+        self.around(path).is_some_and(|piece| match piece.kind {
+            Kind::Scratch | Kind::Text(_) | Kind::Device | Kind::Processes | Kind::Terminals => {
+                true
+            }
+            Kind::Read
+            | Kind::Write
+            | Kind::Overlay
+            | Kind::Pinned
+            | Kind::Closed
+            | Kind::Outside => false,
+        })
+    }
+
     /// Whether the host's file at a path can be read as things stand.
     fn readable(&self, path: &AbsPath) -> bool {
         self.around(path).is_some_and(|piece| {
@@ -232,6 +254,19 @@ impl Layout {
     fn writes_host(&self, path: &AbsPath) -> bool {
         let mut covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
         covering.find(|piece| piece.kind != Kind::Pinned).is_some_and(|p| p.kind == Kind::Write)
+    }
+
+    /// Takes away what of the host lies in something closed: deny beats allow. Only the workspace
+    /// stays, whose entries are closed one by one.
+    fn close_all(&mut self, ground: &Ground) {
+        let closed = self.pieces.values().filter(|piece| piece.kind == Kind::Closed);
+        let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
+        self.pieces.retain(|path, piece| {
+            let above = || path.as_path().ancestors().skip(1);
+            let shows =
+                matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned);
+            !shows || ground.workspace.is_within(path) || !above().any(|dir| closed.contains(dir))
+        });
     }
 
     /// Holds every directory between a piece and a path in it: a mount point cannot be renamed,
@@ -346,7 +381,8 @@ fn workspace(layout: &mut Layout, ground: &Ground, level: Level) {
 fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) -> Option<AbsPath> {
     let inside = grant.path.is_within(&ground.workspace);
     let given = inside && (level >= Level::Readwrite || !grant.write);
-    if given || (grant.path == AbsPath::root() && level < Level::Full) {
+    if given || (grant.path == AbsPath::root() && level < Level::Full) || layout.stays(&grant.path)
+    {
         return None;
     }
     let kind = if grant.write { Kind::Write } else { Kind::Read };
@@ -367,7 +403,14 @@ fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) 
 /// Lays protection over the ground: names that nothing may write, paths that nothing may read,
 /// Ringwall's own files, other checkouts of the same repository.
 fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
-    for marked in &site.marked {
+    let (hidden, kept): (Vec<_>, Vec<_>) =
+        site.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
+    // What is denied comes first: nothing in it is there to be kept.
+    for marked in hidden.into_iter().chain(kept) {
+        // A link in the workspace may lead there. What the host has there is not shown.
+        if layout.is_own(&marked.path) {
+            continue;
+        }
         let writable = layout.writable(&marked.path);
         let kind = match marked.mark {
             Mark::Hidden => Kind::Closed,
@@ -384,6 +427,7 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
             layout.pin_above(&marked.path);
         }
     }
+    layout.close_all(ground);
     let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
     let others = ground.closed.iter().map(|path| (path, "another checkout"));
     for (path, why) in own.chain(others) {

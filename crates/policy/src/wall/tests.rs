@@ -137,6 +137,33 @@ fn the_environment_is_built_from_nothing() {
 }
 
 #[test]
+fn what_is_denied_holds_whatever_else_is_said_of_what_lies_in_it() {
+    let policy = Policy::built_in();
+    let link = |path| marked(path, Mark::Frozen, Entry::File);
+    let marks = [
+        // A protected name that is a link may lead there, and may be found first.
+        link("/home/u/proj/secrets/key"),
+        marked("/home/u/proj/secrets", Mark::Hidden, Entry::Directory),
+        link("/home/u/proj/secrets/other"),
+        marked("/home/u/.cargo", Mark::Hidden, Entry::Directory),
+        // What the host has where the run has its own is not there.
+        link("/tmp/secret"),
+        marked("/proc", Mark::Hidden, Entry::Directory),
+        marked("/dev/null", Mark::Hidden, Entry::File),
+    ];
+    let site = Site { marked: marks.into(), ..site() };
+    let plan = compiled(&policy, &ground(), &site);
+    for path in ["/home/u/proj/secrets", "/home/u/proj/secrets/key", "/home/u/.cargo/registry"] {
+        assert!(!plan.allows(&at(path), false), "{path}");
+    }
+    for path in ["/home/u/proj/secrets/key", "/home/u/proj/secrets/other", "/tmp/secret"] {
+        assert_eq!(kind(&plan, path), None, "{path}");
+    }
+    assert_eq!(kind(&plan, "/proc"), Some(&Kind::Processes));
+    assert_eq!(kind(&plan, "/dev/null"), Some(&Kind::Device));
+}
+
+#[test]
 fn a_place_in_the_middle_of_private_ground_stays_outside() {
     let mut ground = ground();
     ground.workspace = at("/tmp/a/proj");
