@@ -46,6 +46,6 @@ pub use inside::{Canary, Layer};
 pub use launch::{End, Launch, Outcome, WallError, run};
 pub use program::Program;
 pub use rights::version as landlock_version;
-pub use sys::borrow_descriptor;
+pub use sys::{borrow_descriptor, look_up_hosts_without_loading};
 pub use usage::Usage;
 pub use warden::{Links, News, Ruling, Warden};

@@ -698,6 +698,23 @@ pub(crate) fn adopt_orphans() -> io::Result<()> {
     check(c_long::from(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }))
 }
 
+/// From now on names of hosts are looked up in `/etc/hosts` and by DNS. For anything else that
+/// `/etc/nsswitch.conf` may list, the C library would load code into this process, which is linked
+/// in one piece and cannot be sure that it fits.
+pub fn look_up_hosts_without_loading() {
+    #[cfg(target_env = "gnu")]
+    {
+        unsafe extern "C" {
+            fn __nss_configure_lookup(
+                database: *const libc::c_char,
+                services: *const libc::c_char,
+            ) -> c_int;
+        }
+        // SAFETY: both are strings that last, and the library copies what it needs of them.
+        unsafe { __nss_configure_lookup(c"hosts".as_ptr(), c"files dns".as_ptr()) };
+    }
+}
+
 /// Does something with a descriptor that this process was started with, named by its number.
 pub fn borrow_descriptor<T>(
     number: RawFd,

@@ -94,6 +94,7 @@ impl Network {
 
 /// The rules, with the machine's own resolver. Builds for tests know a few names more.
 fn rules(ground: NetworkGround) -> Rules {
+    sandbox::look_up_hosts_without_loading();
     let mut rules = Rules::new(ground);
     if cfg!(debug_assertions)
         && let Ok(hosts) = std::env::var("RINGWALL_TEST_HOSTS")

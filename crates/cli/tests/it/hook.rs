@@ -53,6 +53,48 @@ fn the_way_out_in_a_refusal_works_when_pasted() {
 }
 
 #[test]
+fn no_library_can_be_put_into_the_hook_by_its_environment() {
+    let world = World::new();
+    if is_loaded_by_another(std::path::Path::new(crate::world::BINARY)) {
+        eprintln!("skipped: the program is not linked in one piece; there is no libc.a of 2.34");
+        return;
+    }
+    let source = world.write(
+        "project/evil.c",
+        "#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { _exit(0); }",
+    );
+    let library = world.project().join("evil.so");
+    let mut compiler = std::process::Command::new("cc");
+    let made = compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
+    assert!(made.unwrap().success());
+    let ended = |mut command: std::process::Command| {
+        command.env("LD_PRELOAD", &library).output().unwrap().status.code()
+    };
+    // So it works on others.
+    assert_eq!(ended(world.command("/bin/false")), Some(0));
+    let mut hook = world.hook_command();
+    hook.env("LD_PRELOAD", &library).env("LD_LIBRARY_PATH", world.project());
+    let secret = world.root.join("outside/secret.txt");
+    let event = json!({
+        "hook_event_name": "PreToolUse",
+        "tool_name": "Read",
+        "tool_input": {"file_path": secret},
+        "cwd": world.project(),
+    });
+    assert_eq!(feed(hook, event.to_string().as_bytes()).verdict(), "deny");
+}
+
+/// Whether the kernel starts another program to put this one together.
+fn is_loaded_by_another(program: &std::path::Path) -> bool {
+    let bytes = std::fs::read(program).unwrap();
+    let number = |at: usize, size: usize| {
+        bytes[at..at + size].iter().rev().fold(0, |sum, byte| (sum << 8) | usize::from(*byte))
+    };
+    let (table, size, count) = (number(32, 8), number(54, 2), number(56, 2));
+    (0..count).any(|entry| number(table + entry * size, 4) == 3)
+}
+
+#[test]
 fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
     let world = World::new();
     let deep = "[".repeat(100_000);
