@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
 
 use crate::failure::{Failed, Step};
-use crate::filter::{self, Closed, Sockets, Watch};
+use crate::filter::{self, Closed, Program, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
@@ -78,9 +78,15 @@ struct Built<'a> {
     rights: Option<Rights<'a>>,
     /// The user's own, where building needed another.
     umask: Option<Mode>,
-    /// Says when the rest of the tree is in its place, where that takes longer, and what of it is
-    /// not there.
-    laid: Option<Receiver<Vec<String>>>,
+    /// Comes when the rest of the tree is in its place, where that takes longer.
+    rest: Option<Receiver<Rest>>,
+}
+
+/// What is done beside the tree.
+struct Rest {
+    /// Parts of the plan that are not there.
+    missing: Vec<String>,
+    program: Option<Program>,
 }
 
 impl Inside<'_> {
@@ -142,7 +148,7 @@ impl Inside<'_> {
             for piece in &self.plan.pieces {
                 rights.iter_mut().try_for_each(|rights| rights.allow_there(piece))?;
             }
-            Ok(Built { missing: Vec::new(), rights, umask: None, laid: None })
+            Ok(Built { missing: Vec::new(), rights, umask: None, rest: None })
         };
         match build() {
             Ok(built) => self.start(built),
@@ -158,7 +164,7 @@ impl Inside<'_> {
         std::thread::scope(|scope| {
             let (hand_over, to_place) = mpsc::channel();
             let (tell_made, made) = mpsc::channel();
-            let (tell_laid, laid) = mpsc::channel();
+            let (tell_rest, rest) = mpsc::channel();
             let beside = move || {
                 self.processors.leave();
                 let network = self.network()?;
@@ -168,7 +174,7 @@ impl Inside<'_> {
                 tell_made.send((network, rights)).map_err(|_| lost())?;
                 let Placed { private, missing } = stock.place()?;
                 self.tell_private(&private)?;
-                tell_laid.send(missing).map_err(|_| lost())
+                tell_rest.send(Rest { missing, program: self.program() }).map_err(|_| lost())
             };
             let beside = self.processors.start_beside(|| {
                 std::thread::Builder::new().spawn_scoped(scope, move || {
@@ -200,7 +206,7 @@ impl Inside<'_> {
                 if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {
                     beside.join().map_err(|_| lost())?;
                 }
-                Ok(Built { missing, rights, umask: Some(umask), laid: Some(laid) })
+                Ok(Built { missing, rights, umask: Some(umask), rest: Some(rest) })
             };
             match build() {
                 Ok(built) => self.start(built),
@@ -411,7 +417,7 @@ impl Inside<'_> {
 
     /// Everything that can only be done by the process that becomes the command.
     fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
-        let Built { mut missing, rights, umask, laid } = built;
+        let Built { mut missing, rights, umask, rest } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
@@ -423,18 +429,22 @@ impl Inside<'_> {
         })?;
         umask.map(rustix::process::umask);
         let landlock = rights.map_or(Ok(0), Rights::enforce)?;
-        if !self.omits(Layer::Seccomp) {
-            self.filter()?;
-        }
+        // What is tried is the wall as the command will find it.
+        let program = match rest.map(|rest| rest.recv()) {
+            Some(Ok(rest)) => {
+                missing.extend(rest.missing);
+                rest.program
+            }
+            Some(Err(_)) => {
+                return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+            }
+            None => self.program(),
+        };
+        program.map_or(Ok(()), |program| self.install(&program))?;
         if !self.omits(Layer::Descriptors) {
             sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
         }
         sys::reset_signals();
-        // What is tried is the wall as the command will find it.
-        if let Some(laid) = laid {
-            let lost = |_| Failed::new(Step::Lay, io::Error::other("a thread was lost"));
-            missing.extend(laid.recv().map_err(lost)?);
-        }
         let test = self.try_forbidden();
         self.tell(&Message::Ready { test, missing, landlock }, &[])?;
         match hear_leave(&self.socket) {
@@ -462,26 +472,44 @@ impl Inside<'_> {
         Ok(())
     }
 
-    fn filter(&self) -> Result<(), Failed> {
+    /// The rules about system calls, unless they are left out.
+    fn program(&self) -> Option<Program> {
+        let program = || match self.watched() {
+            Some(watch) => filter::both(&self.closed(), watch),
+            None => filter::closed(&self.closed()),
+        };
+        (!self.omits(Layer::Seccomp)).then(program)
+    }
+
+    fn closed(&self) -> Closed {
         let sockets = match (self.enforcement, self.plan.network) {
             (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
             _ => Sockets::Ordinary,
         };
-        let closed = Closed { user_namespaces: false, sockets };
-        let close = || {
-            let done = sys::install_filter(&filter::closed(&closed).0, false);
-            done.map_err(|error| Failed::new(Step::Seccomp, error))
+        Closed { user_namespaces: false, sockets }
+    }
+
+    fn watched(&self) -> Option<Watch> {
+        match self.attribution {
+            Attribution::Tripwire => Some(Watch::Changes),
+            Attribution::Notify => Some(Watch::Everything),
+            Attribution::Inferred => None,
+        }
+    }
+
+    fn install(&self, program: &Program) -> Result<(), Failed> {
+        let close = |program: &Program| {
+            let done = sys::install_filter(&program.0, false);
+            done.map(drop).map_err(|error| Failed::new(Step::Seccomp, error))
         };
-        let watch = match self.attribution {
-            Attribution::Tripwire => Watch::Changes,
-            Attribution::Notify => Watch::Everything,
-            Attribution::Inferred => return close().map(drop),
-        };
-        match sys::install_filter(&filter::both(&closed, watch).0, true) {
+        if self.watched().is_none() {
+            return close(program);
+        }
+        match sys::install_filter(&program.0, true) {
             Ok(Some(listener)) => self.tell(&Message::Listener, &[listener.as_fd()]),
             // Somebody around us has the one listener that there can be.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
-                close()?;
+                close(&filter::closed(&self.closed()))?;
                 self.tell(&Message::NoListener, &[])
             }
             Ok(None) => Err(Failed::new(Step::Watch, io::Error::other("no listener"))),
