@@ -57,13 +57,14 @@ impl PathRule {
         if glob.split('/').any(|component| component == "..") {
             return Err(PathRuleError::Climbs(text.into()));
         }
+        let glob = plain(glob);
         let shape = if text.starts_with("**/") {
-            Shape::Anywhere { glob: text.into() }
+            Shape::Anywhere { glob }
         } else if glob.is_empty() {
             Shape::Literal(clean(literal, base, home).map_err(wrong)?)
         } else {
             let literal = if literal.is_empty() { "." } else { literal };
-            Shape::Below { prefix: clean(literal, base, home).map_err(wrong)?, glob: glob.into() }
+            Shape::Below { prefix: clean(literal, base, home).map_err(wrong)?, glob }
         };
         Ok(Self { text: text.into(), shape })
     }
@@ -186,17 +187,34 @@ fn is_invisible(character: char) -> bool {
 /// Whether the glob matches the path below `prefix`, or a directory above it.
 fn glob_covers(glob: &str, prefix: &Path, path: &AbsPath, case: Case) -> bool {
     let Some(below) = case.below(prefix, path.as_path()) else { return false };
-    let glob = match case {
-        Case::Exact => Cow::Borrowed(glob),
-        Case::Fold => fold(glob),
+    let exact = |part: &Path| fast_glob::glob_match(glob, part.as_os_str().as_bytes());
+    let folded = match case {
+        Case::Exact => None,
+        Case::Fold => Some(fold(glob)),
     };
-    below.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| match case {
-        Case::Exact => fast_glob::glob_match(glob.as_ref(), part.as_os_str().as_bytes()),
-        Case::Fold => {
-            let part = part.to_string_lossy();
-            fast_glob::glob_match(glob.as_ref(), fold(&part).as_ref())
+    below.ancestors().filter(|part| !part.as_os_str().is_empty()).any(|part| match &folded {
+        None => exact(part),
+        Some(folded) => {
+            let text = part.to_string_lossy();
+            fast_glob::glob_match(folded.as_ref(), fold(&text).as_ref())
+                // Folding can take a letter out of what `[!a-z]` stands for.
+                || (glob.contains('[') && exact(part))
+                // A `?` stands for one byte only.
+                || (!text.is_ascii() && fast_glob::glob_match(folded.as_ref(), in_bytes(&text)))
         }
     })
+}
+
+/// The text with one byte for each character that has more.
+fn in_bytes(text: &str) -> String {
+    let byte = |letter: char| if letter.is_ascii() { letter.to_ascii_lowercase() } else { '\u{1}' };
+    text.chars().map(byte).collect()
+}
+
+/// A pattern without parts that say nothing: `.`, and nothing at all.
+fn plain(glob: &str) -> String {
+    let parts: Vec<_> = glob.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    parts.join("/")
 }
 
 fn clean(text: &str, base: &Path, home: &AbsPath) -> Result<AbsPath, PathError> {
@@ -258,6 +276,10 @@ mod tests {
     #[test]
     fn a_rule_covers_what_it_names_and_everything_below() {
         for (rule, target, expected) in [
+            ("**/secrets/", "/proj/a/secrets/key", true),
+            ("**/./secrets", "/proj/a/secrets", true),
+            ("s*//x/", "/proj/s1/x/y", true),
+            ("[s]ecrets/", "/proj/secrets/key", true),
             ("secret", "/proj/secret", true),
             ("secret", "/proj/secret/a/b", true),
             ("secret", "/proj/secrets", false),
@@ -290,6 +312,10 @@ mod tests {
         assert!(covers("**/gr\u{fc}n.key", "/proj/gru\u{308}n.key", Case::Fold));
         assert!(covers("**/gru\u{308}n.key", "/proj/GR\u{dc}N.key", Case::Fold));
         assert!(covers("pass", "/proj/pa\u{df}", Case::Fold));
+        for name in ["\u{e9}", "\u{df}", "a", "A"] {
+            assert!(covers("**/?.key", &format!("/proj/{name}.key"), Case::Fold), "{name}");
+        }
+        assert!(covers("**/[!a-z]*.key", "/proj/A.key", Case::Fold));
         assert!(!covers("**/gr\u{fc}n.key", "/proj/gru\u{308}n.key", Case::Exact));
     }
 
