@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -56,7 +56,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let events = Events::open(args.events.as_deref())
         .map_err(|error| Failure::usage(format!("--events: {error}")))?;
     let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
-    let births = sweep::before(&site.marked, &dangling, site.worktree.as_ref());
+    let births = sweep::before(&site.marked, &dangling, site.worktree.as_ref(), run.started);
     for dir in site.worktree.iter().flat_map(|worktree| &worktree.missing) {
         std::fs::create_dir_all(dir.as_path()).map_err(Failure::new)?;
     }
@@ -93,7 +93,7 @@ impl Run<'_> {
             minimum: minimum(&self.setup.loaded.policy),
             canary: &canary.canary,
             user: (site.user.uid, site.user.gid),
-            covers: keeper.interest.has_patterns(),
+            covers: keeper.may_hide_more(),
             omit: &omit(),
         };
         let outcome = match sandbox::run(&launch, &mut keeper) {
@@ -168,6 +168,7 @@ impl Run<'_> {
             &site.grants,
             site.worktree.as_ref(),
             &keeper.births,
+            &keeper.dangling,
             self.started,
         );
         for tampering in &found {
@@ -409,17 +410,29 @@ fn grant_programs(setup: &mut Setup, args: &RunArgs) {
         Some(setup.places.cwd.join(&typed))
     } else {
         let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).map(|dir| dir.join(&typed)).find(|path| path.is_file())
+        std::env::split_paths(&path).map(|dir| dir.join(&typed)).find(|path| is_program(path))
     };
     for path in command.into_iter().chain(std::env::current_exe().ok()) {
-        let resolved = setup.resolver.borrow_mut().resolve(&path);
-        let Ok(path) = resolved else { continue };
-        if path.as_path().is_file() {
-            let value = PathRule::literal(&path);
-            let origin = Origin::Flag("the command itself".into());
-            setup.loaded.policy.filesystem.allow_read.push(Sourced { value, origin });
-        }
+        let Some(program) = program(setup, &path) else { continue };
+        let value = PathRule::literal(&program);
+        let origin = Origin::Flag("the command itself".into());
+        setup.loaded.policy.filesystem.allow_read.push(Sourced { value, origin });
     }
+}
+
+/// What a path leads to, if that can be run. A link in the workspace leads nowhere else: an earlier
+/// run can have put it there, under any name that is looked for.
+fn program(setup: &Setup, path: &Path) -> Option<AbsPath> {
+    let mut resolver = setup.resolver.borrow_mut();
+    let workspace = &setup.ground.workspace;
+    let directory = resolver.resolve(path.parent()?).ok()?;
+    let program = resolver.resolve(path).ok()?;
+    let stays = !directory.is_within(workspace) || program.is_within(workspace);
+    (stays && is_program(program.as_path())).then_some(program)
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
 }
 
 /// The directory the command starts in: where we are, if that is in the workspace.

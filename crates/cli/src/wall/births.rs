@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use model::AbsPath;
 use policy::wall::{Interest, Mark, Worktree};
@@ -17,6 +18,8 @@ pub(crate) struct Births {
     /// Directories that were frozen as a whole: what is in them is as old as they are.
     frozen: BTreeSet<AbsPath>,
     worktree: Option<Worktree>,
+    /// When the run began.
+    since: SystemTime,
 }
 
 impl Births {
@@ -24,9 +27,10 @@ impl Births {
         before: impl IntoIterator<Item = AbsPath>,
         frozen: impl IntoIterator<Item = AbsPath>,
         worktree: Option<&Worktree>,
+        since: SystemTime,
     ) -> Self {
         let (before, frozen) = (before.into_iter().collect(), frozen.into_iter().collect());
-        Self { before, frozen, worktree: worktree.cloned() }
+        Self { before, frozen, worktree: worktree.cloned(), since }
     }
 
     /// Whether a name stood before the run.
@@ -36,8 +40,10 @@ impl Births {
 
     /// Whether a repository stood before the run.
     pub(crate) fn is_old_repository(&self, git: &AbsPath) -> bool {
-        // A bare one is known by what is in it.
+        // A bare one is known by what is in it, and one in ground that is not looked through
+        // beforehand by its age, which nobody can set.
         self.before.range(git..).next().is_some_and(|path| path.is_within(git))
+            || made(git).is_some_and(|made| made + COARSE < self.since)
     }
 
     /// Whether something must not be done to a path although its ground can be written.
@@ -112,6 +118,14 @@ impl Births {
             || (below.starts_with("hooks") && sample)
             || below == Path::new("objects/info/alternates")
     }
+}
+
+/// How far the time that files are given may lie behind the clock.
+const COARSE: Duration = Duration::from_millis(50);
+
+/// When something was made, where the file system knows.
+fn made(path: &AbsPath) -> Option<SystemTime> {
+    path.as_path().symlink_metadata().ok()?.created().ok()
 }
 
 /// Whether a directory stands there, and no link to one.

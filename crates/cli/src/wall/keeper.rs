@@ -109,6 +109,13 @@ impl<'a> Keeper<'a> {
         }
     }
 
+    /// Whether something may appear on the run's ground that a rule hides.
+    pub(crate) fn may_hide_more(&self) -> bool {
+        self.interest.may_hide_more(|path| {
+            self.plan.allows(path, false) && path.as_path().symlink_metadata().is_err()
+        })
+    }
+
     /// Why a path is refused, by the policy that the hook asks too.
     fn reason(&self, access: Access, path: &Path) -> Option<Reason> {
         let path = PathRef { given: path.display().to_string(), at: path.to_path_buf() };
@@ -238,7 +245,7 @@ impl Warden for Keeper<'_> {
     }
 
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {
-        if !self.interest.has_patterns() {
+        if !self.may_hide_more() {
             return Vec::new();
         }
         let pieces = self.plan.pieces.iter().filter(|piece| piece.directory);

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use agents::Agent;
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Level};
-use policy::wall::{self, AgentSite, Entry, GIT_NAMES, Grant, Interest, Mark, Marked, Site};
+use policy::wall::{
+    self, AgentSite, Entry, GIT_NAMES, Grant, Interest, Mark, Marked, Site, Worktree,
+};
 use policy::{Ground, Policy};
 
 use super::who::{identity, user};
@@ -81,18 +83,26 @@ pub(crate) fn survey(
         }
     }
     let mut finds = Finds::new(policy, ground);
+    finds.close_credentials(&wall::credentials(&ground.home, &environment), &mut entries);
+    let home = finds.resolver.resolve(ground.home.as_path());
+    // Home is no toolchain, however a variable spells it.
+    entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));
     let mut grants = finds.grants(policy, ground);
     let made = if plans_only { Made(Vec::new()) } else { Made::of(&mut grants, ground) };
     let worktree = worktree(&ground.workspace);
-    let agent = agent.map(|agent| agent_site(agent, ground)).unwrap_or_default();
+    let mut agent = agent.map(|agent| agent_site(agent, ground)).unwrap_or_default();
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
     let tools = entries.keys().filter_map(|path| AbsPath::lexical(Path::new(path)).ok());
-    let repository = worktree.iter().flat_map(|worktree| [&worktree.common, &worktree.own]);
-    let kept = agent.kept.iter().map(|(path, _)| path);
-    let there: Vec<_> = tools.chain(repository.chain(kept).cloned()).collect();
-    finds.hide_elsewhere(policy, ground, &there);
+    let repository = worktree.iter().flat_map(Worktree::places);
+    let agents = agent.kept.iter().chain(&agent.private).map(|(path, _)| path.clone());
+    let there: Vec<_> = tools.chain(repository).chain(agents).collect();
+    finds.deny_elsewhere(policy, ground, &there);
+    if policy.level.value == Level::Full {
+        finds.protect_home(&ground.home);
+    }
+    agent.copied.retain(|(from, _)| finds.interest.hidden_by(from).is_none());
     let Finds { mut marked, dangling, unreadable, .. } = finds;
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
@@ -265,6 +275,10 @@ impl<'a> Finds<'a> {
             let why = format!("`{}` ({})", rule.value.text(), rule.origin);
             let mut add = |path: &AbsPath| {
                 let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+                // The whole machine is a level, and no grant.
+                if target == AbsPath::root() && policy.level.value < Level::Full {
+                    return;
+                }
                 // A rule that is written inside the workspace stays there: a repository can bring a
                 // link under any name.
                 if path.is_within(workspace) && !target.is_within(workspace) {
@@ -306,11 +320,14 @@ impl<'a> Finds<'a> {
         });
     }
 
-    /// What rules deny by name in what can be read of the host besides the workspace and grants. A
+    /// What rules deny by name in what there is of the host besides the workspace and grants. A
     /// pattern that begins nowhere is about the project, and not about the certificates of the
     /// system.
-    fn hide_elsewhere(&mut self, policy: &Policy, ground: &Ground, there: &[AbsPath]) {
-        for rule in &policy.filesystem.deny_read {
+    fn deny_elsewhere(&mut self, policy: &Policy, ground: &Ground, there: &[AbsPath]) {
+        let files = &policy.filesystem;
+        let hidden = files.deny_read.iter().map(|rule| (rule, Mark::Hidden));
+        let frozen = files.deny_write.iter().map(|rule| (rule, Mark::Frozen));
+        for (rule, mark) in hidden.chain(frozen) {
             let Some(prefix) = rule.value.prefix(&ground.workspace) else { continue };
             let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
             if prefix.is_within(&ground.workspace) {
@@ -327,47 +344,77 @@ impl<'a> Finds<'a> {
                 _ => there.iter().filter_map(concerned).collect(),
             };
             for path in concerned {
-                if self.interest.mark(&path) == Some(Mark::Hidden) {
+                if self.interest.mark(&path) == Some(mark) {
                     let entry = entry(path.as_path());
-                    self.marked.extend(entry.map(|entry| Marked {
-                        path,
-                        mark: Mark::Hidden,
-                        entry,
-                    }));
+                    self.marked.extend(entry.map(|entry| Marked { path, mark, entry }));
                 } else if rule.value.is_pattern() {
-                    self.hide_below(&path);
+                    self.deny_below(&path, mark);
                 }
             }
         }
     }
 
-    fn hide_below(&mut self, root: &AbsPath) {
+    fn deny_below(&mut self, root: &AbsPath, mark: Mark) {
         facts::walk(root, &mut |visit| {
             let (path, kind) = match visit {
                 Visit::Entry(path, kind) => (path, Some(kind)),
                 Visit::Unreadable(path) => (path, None),
             };
-            if self.interest.mark(path) != Some(Mark::Hidden) {
+            if self.interest.mark(path) != Some(mark) {
                 return Step::Into;
             }
             let entry = match kind {
                 Some(kind) if kind.is_symlink() => {
-                    self.follow(path, Mark::Hidden);
+                    self.follow(path, mark);
                     return Step::Past;
                 }
                 Some(kind) if !kind.is_dir() => Entry::File,
                 _ => Entry::Directory,
             };
-            self.marked.push(Marked { path: path.clone(), mark: Mark::Hidden, entry });
+            self.marked.push(Marked { path: path.clone(), mark, entry });
             Step::Past
         });
+    }
+
+    /// Credentials that a link leads to are closed where they lie.
+    fn close_credentials(&mut self, all: &[PathBuf], entries: &mut BTreeMap<OsString, Entry>) {
+        for path in all {
+            let known = entries.contains_key(path.as_os_str());
+            let Some(target) = known.then(|| self.resolver.resolve(path).ok()).flatten() else {
+                continue;
+            };
+            if target.as_path() != path {
+                entries.remove(path.as_os_str());
+                let entry = entry(target.as_path());
+                let mark = Mark::Hidden;
+                self.marked.extend(entry.map(|entry| Marked { path: target, mark, entry }));
+            }
+        }
+    }
+
+    /// The protected names that stand in the home itself, where all of it can be written.
+    fn protect_home(&mut self, home: &AbsPath) {
+        for path in policy::protected_names().iter().map(|name| name.path) {
+            let below: PathBuf = path.iter().collect();
+            let Ok(path) = AbsPath::lexical(&home.as_path().join(below)) else { continue };
+            let (Some(mark), Some(found)) = (self.interest.mark(&path), entry(path.as_path()))
+            else {
+                continue;
+            };
+            if matches!(found, Entry::Link(_)) {
+                self.follow(&path, mark);
+            }
+            self.marked.push(Marked { path, mark, entry: found });
+        }
     }
 
     fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
         if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
         }
-        let Some(mut mark) = self.interest.mark(path) else {
+        // Afterwards, what is hidden from the run is looked at like anything else.
+        let protects = (!self.follows).then(|| self.interest.protects(path)).flatten();
+        let Some(mut mark) = protects.or_else(|| self.interest.mark(path)) else {
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
             }

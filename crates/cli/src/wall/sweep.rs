@@ -32,9 +32,12 @@ pub(crate) fn sweep(
     grants: &[Grant],
     worktree: Option<&Worktree>,
     births: &Births,
+    dangling: &[AbsPath],
     since: SystemTime,
 ) -> Vec<Tampering> {
-    let mut found = Vec::new();
+    let made = dangling.iter().filter(|path| path.as_path().symlink_metadata().is_ok());
+    let mut found: Vec<_> =
+        made.map(|path| aside(path.as_path(), "what a protected name leads to appeared")).collect();
     let (policy, ground) = (&setup.loaded.policy, &setup.ground);
     let mut now = survey::protected_now(policy, ground, grants);
     // A name in a directory that cannot be looked into can be used all the same.
@@ -107,7 +110,10 @@ fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
     match in_new {
         // A repository that the run made for itself.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
-            if path.is_dir() { Vec::new() } else { vec![aside(path, "a git link appeared")] }
+            match path.symlink_metadata() {
+                Ok(entry) if entry.is_dir() => Vec::new(),
+                _ => vec![aside(path, "a git link appeared")],
+            }
         }
         // What a link leads to is not the repository's own.
         Some((_, below)) if below == Path::new("hooks") && !path.is_symlink() => {
@@ -212,9 +218,10 @@ pub(crate) fn before(
     marked: &[Marked],
     dangling: &[AbsPath],
     worktree: Option<&Worktree>,
+    since: SystemTime,
 ) -> Births {
     let whole = |marked: &&Marked| marked.mark == Mark::Frozen && marked.entry == Entry::Directory;
     let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
     let names = marked.iter().map(|marked| marked.path.clone());
-    Births::new(names.chain(dangling.iter().cloned()), frozen, worktree)
+    Births::new(names.chain(dangling.iter().cloned()), frozen, worktree, since)
 }

@@ -7,7 +7,7 @@ use model::{AbsPath, FileText};
 use policy::wall::{self, Worktree};
 
 /// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
-/// alone could name any directory.
+/// alone could name any directory, and so could anything that the checkout itself brings.
 pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let mut resolver = Resolver::default();
     let mut real = |path: PathBuf| resolver.resolve(&path).ok();
@@ -18,7 +18,8 @@ pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     };
     let common = real(own.as_path().join(text(own.as_path().join("commondir"))?))?;
     let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
-    if own.parent().parent() != common || back != workspace.join(".git".as_ref()) {
+    let listed = own.parent() == common.join("worktrees".as_ref());
+    if !listed || own.is_within(workspace) || back != workspace.join(".git".as_ref()) {
         return None;
     }
     let head = text(own.as_path().join("HEAD"))?;
@@ -65,4 +66,41 @@ fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
         Some((dir.join(&entry.file_name()), entry.file_type().ok()?.is_dir()))
     };
     entries.flatten().filter_map(entry).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    fn checkout(at: &Path, own: &Path, common: &str) {
+        std::fs::create_dir_all(at).unwrap();
+        std::fs::create_dir_all(own).unwrap();
+        std::fs::write(at.join(".git"), format!("gitdir: {}\n", own.display())).unwrap();
+        let back = at.join(".git").display().to_string();
+        for (name, text) in
+            [("commondir", common), ("gitdir", &back), ("HEAD", "ref: refs/heads/m")]
+        {
+            std::fs::write(own.join(name), text).unwrap();
+        }
+    }
+
+    #[test]
+    fn only_a_repository_outside_can_say_that_a_checkout_is_its_worktree() {
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let found = |at: &Path| worktree(&AbsPath::lexical(at).unwrap()).map(|found| found.common);
+        let genuine = base.join("genuine");
+        checkout(&genuine, &base.join("repo/.git/worktrees/genuine"), "../..");
+        let common = AbsPath::lexical(&base.join("repo/.git")).unwrap();
+        assert_eq!(found(&genuine), Some(common));
+        // What a checkout brings by itself, and where somebody keeps checkouts.
+        let fake = base.join("worktrees/fake");
+        checkout(&fake, &fake, "../..");
+        assert_eq!(found(&fake), None);
+        let deep = base.join("deep/er");
+        checkout(&deep, &deep.join("x"), "../..");
+        assert_eq!(found(&deep), None);
+    }
 }

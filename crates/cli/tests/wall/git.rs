@@ -396,3 +396,27 @@ fn a_git_file_that_lies_opens_nothing() {
         }
     }
 }
+
+#[test]
+fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        let before = files(&yard.path("repo"), &[]);
+        let repo = yard.path("repo").display().to_string();
+        let script = "git log -1 --format=%s; git=$(git rev-parse --git-common-dir)
+            echo x > $git/objects/junk; echo x > $git/refs/heads/agent/one; echo x > $(git rev-parse --git-dir)/HEAD";
+        for attribution in ["tripwire", "inferred"] {
+            let ran = yard.run(&["--level", "readonly", "--attribution", attribution], script);
+            assert!(ran.stdout.starts_with("first\n"), "{ran:?}");
+            assert!(files(&yard.path("repo"), &[]) == before, "{attribution}: {ran:?}");
+        }
+        // Nor one whose repository a rule denies.
+        let rule = format!("[filesystem]\ndeny_write = [\"{repo}\"]\n");
+        yard.write("home/.config/ringwall/ringwall.toml", &rule);
+        for attribution in ["tripwire", "inferred"] {
+            let ran = yard.run(&["--attribution", attribution], script);
+            assert!(files(&yard.path("repo"), &[]) == before, "{attribution}: {ran:?}");
+        }
+    }
+}

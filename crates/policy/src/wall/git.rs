@@ -1,6 +1,6 @@
 //! A linked worktree: its commits go to its own branch, the rest of the repository stays as it is.
 
-use model::{AbsPath, Kind};
+use model::{AbsPath, Kind, Level};
 
 use super::Layout;
 
@@ -50,6 +50,13 @@ impl Worktree {
         Some(self.branch_dirs.contains(path) || self.own_refs.iter().any(is_its))
     }
 
+    /// What there is of the repository in a run, and what of it can be written.
+    pub fn places(&self) -> Vec<AbsPath> {
+        let written = WRITTEN.iter().map(|name| self.common.join(name.as_ref()));
+        let whole = [self.common.clone(), self.own.clone()];
+        whole.into_iter().chain(written).chain(self.branch_dirs.iter().cloned()).collect()
+    }
+
     /// Whether a path is an object, or a directory of objects, that is there to stay. Git writes a
     /// new one under another name first.
     pub fn is_object(&self, path: &AbsPath) -> bool {
@@ -60,8 +67,14 @@ impl Worktree {
     }
 }
 
-pub(super) fn put(layout: &mut Layout, worktree: &Worktree) {
+pub(super) fn put(layout: &mut Layout, worktree: &Worktree, level: Level) {
     let Worktree { common, own, .. } = worktree;
+    if level < Level::Readwrite {
+        for path in [common, own] {
+            layout.put(path, Kind::Read, true, "the repository of this worktree");
+        }
+        return;
+    }
     let kind_of = |path: &AbsPath| {
         worktree.present.iter().find(|(known, _)| known == path).map(|(_, directory)| *directory)
     };

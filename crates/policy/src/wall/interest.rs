@@ -80,6 +80,11 @@ impl<'a> Interest<'a> {
         if covering(&self.frozen, path).is_some() {
             return Some(Mark::Frozen);
         }
+        self.protects(path)
+    }
+
+    /// The same, as far as protected names go.
+    pub fn protects(&self, path: &AbsPath) -> Option<Mark> {
         if !self.may_be_protected(path) {
             return None;
         }
@@ -97,9 +102,11 @@ impl<'a> Interest<'a> {
         held_by(path)
     }
 
-    /// Whether rules can match files that are not there yet.
-    pub fn has_patterns(&self) -> bool {
-        self.hidden.iter().any(|denial| denial.rule.value.is_pattern())
+    /// Whether rules can match files that are not there yet. `may_come` says so of a path.
+    pub fn may_hide_more(&self, may_come: impl Fn(&AbsPath) -> bool) -> bool {
+        self.hidden.iter().any(|denial| {
+            denial.rule.value.is_pattern() || denial.prefixes.iter().flatten().any(&may_come)
+        })
     }
 
     fn may_be_protected(&self, path: &AbsPath) -> bool {

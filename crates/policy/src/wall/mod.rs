@@ -130,6 +130,13 @@ pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<P
     system.chain(below_home).chain(named).collect()
 }
 
+/// Those of them that hold credentials, and must not be read wherever they lie.
+pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let below_home = toolchain::HOME.iter().map(|(name, kind)| (home.as_path().join(name), *kind));
+    let all = below_home.chain(by_variable(environment));
+    all.filter_map(|(path, kind)| (kind == Use::Closed).then_some(path)).collect()
+}
+
 /// The rules that grant ground besides the workspace, with whether they let it be written.
 pub fn granting<'a>(
     policy: &'a Policy,
@@ -168,7 +175,7 @@ pub fn compile(
         late.extend(put_grant(&mut layout, ground, level, grant));
     }
     if let Some(worktree) = &site.worktree {
-        git::put(&mut layout, worktree);
+        git::put(&mut layout, worktree, level);
     }
     protect(&mut layout, ground, site);
     let net = if level == Level::Full { Net::Host } else { Net::Own };
@@ -267,6 +274,12 @@ impl Layout {
                 matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned);
             !shows || ground.workspace.is_within(path) || !above().any(|dir| closed.contains(dir))
         });
+    }
+
+    /// Takes away whatever would let something be written in Ringwall's own, whoever gives it.
+    fn take_back(&mut self, own: &AbsPath) {
+        let gives = |kind: &Kind| matches!(kind, Kind::Write | Kind::Overlay | Kind::Pinned);
+        self.pieces.retain(|path, piece| !(path.is_within(own) && gives(&piece.kind)));
     }
 
     /// Holds every directory between a piece and a path in it: a mount point cannot be renamed,
@@ -428,6 +441,9 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         }
     }
     layout.close_all(ground);
+    for path in &ground.own_files {
+        layout.take_back(path);
+    }
     let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
     let others = ground.closed.iter().map(|path| (path, "another checkout"));
     for (path, why) in own.chain(others) {
@@ -435,7 +451,9 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
         // On private ground they are not there at all, which is better still.
         let inside = path.is_within(&ground.workspace) || layout.writes_host(path);
-        if !inside || ground.workspace.is_within(path) || layout.pieces.contains_key(path) {
+        // What is only held in place can still be written.
+        let treated = layout.pieces.get(path).is_some_and(|piece| piece.kind != Kind::Pinned);
+        if !inside || ground.workspace.is_within(path) || treated {
             continue;
         }
         layout.put(path, Kind::Read, *entry == Entry::Directory, why);

@@ -117,6 +117,7 @@ pub const HOME: &[(&str, Use)] = &[
     (".local/share/pipx", Use::Layered),
     (".local/share/pnpm", Use::Layered),
     (".local/share/uv", Use::Layered),
+    (".local/share/uv/credentials", Use::Closed),
     (".local/share/virtualenvs", Use::Layered),
     (".local/state", Use::Scratch),
     (".m2/repository", Use::Overlay),

@@ -1,0 +1,214 @@
+//! Projects and homes that are laid out to make the wall give more than it was told to.
+
+use std::os::unix::fs::symlink;
+
+use crate::yard::{Ran, Yard, everybody};
+
+const WATCHED: &[&str] = &[];
+const UNWATCHED: &[&str] = &["--attribution", "inferred"];
+
+fn configure(yard: &Yard, text: &str) {
+    yard.write("home/.config/ringwall/ringwall.toml", text);
+}
+
+fn prepare(yard: &Yard, script: &str) {
+    let made = yard.bare(script);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+}
+
+fn moved_aside(ran: &Ran, name: &str) -> bool {
+    let path = |event: &&serde_json::Value| event["path"].as_str().unwrap().ends_with(name);
+    ran.events("tampering").into_iter().any(|event| path(&event) && !event["moved_to"].is_null())
+}
+
+#[test]
+fn a_checkout_that_calls_itself_a_worktree_gets_nothing_around_it() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        std::fs::remove_dir_all(yard.path("project/.git")).unwrap_or_default();
+        yard.write("secret", "SECRET\n");
+        yard.write("project/HEAD", "ref: refs/heads/main\n");
+        for (git, common) in [(".", "../.."), (".", ".."), ("x", "../.."), ("worktrees/w", "../..")]
+        {
+            yard.write("project/.git", &format!("gitdir: {git}\n"));
+            let back = yard.project().join(".git").display().to_string();
+            for (name, text) in
+                [("commondir", common), ("gitdir", &back), ("HEAD", "ref: refs/heads/m")]
+            {
+                yard.write(&format!("project/{git}/{name}"), text);
+            }
+            let ran = yard.run(&["--level", "readonly"], "cat ../secret ../home/.ssh/id_ed25519");
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{git} {common}: {ran:?}");
+            let ran = yard.run(&["--level", "readonly"], "echo x > planted");
+            assert!(!yard.path("project/planted").exists(), "{git} {common}: {ran:?}");
+            assert!(!yard.path("refs").exists() && !yard.path("logs").exists(), "{git} {common}");
+        }
+    }
+}
+
+#[test]
+fn a_link_on_the_search_path_grants_nothing() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let tools = yard.path("project/bin");
+        std::fs::create_dir_all(&tools).unwrap();
+        let key = yard.home().join(".ssh/id_ed25519");
+        for name in ["bash", "cat"] {
+            symlink(&key, tools.join(name)).unwrap();
+        }
+        yard.own();
+        let path = format!("{}:/usr/bin:/bin", tools.display());
+        for program in ["bash", "bin/cat"] {
+            let mut command = yard.command(yard.binary());
+            command.args(["run", "--", program, "-c", &format!("cat {}", key.display())]);
+            let output = command.env("PATH", &path).output().unwrap();
+            assert!(!output.status.success() && output.stdout.is_empty(), "{program}: {output:?}");
+        }
+        let plan = yard
+            .command(yard.binary())
+            .env("PATH", &path)
+            .args(["run", "--plan", "--", "bash"])
+            .output();
+        let plan = String::from_utf8_lossy(&plan.unwrap().stdout).into_owned();
+        assert!(!plan.contains(".ssh"), "{plan}");
+    }
+}
+
+#[test]
+fn a_link_called_git_is_moved_aside() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        let ran = yard.run(
+            UNWATCHED,
+            "mkdir -p sub other/objects other/refs && cp -r .git/HEAD other/ 2> /dev/null
+            ln -s ../other sub/.git",
+        );
+        assert!(moved_aside(&ran, "sub/.git"), "{ran:?}");
+        assert!(yard.path("project/sub/.git").symlink_metadata().is_err());
+    }
+}
+
+#[test]
+fn what_a_dangling_protected_name_leads_to_is_moved_aside() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        symlink("real.json", yard.path("project/.mcp.json")).unwrap();
+        let ran = yard.run(UNWATCHED, "echo '{}' > real.json");
+        assert!(moved_aside(&ran, "real.json"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_is_hidden_is_protected_all_the_same() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        configure(&yard, "[filesystem]\ndeny_read = [\"**/.env*\"]\n");
+        let ran = yard.run(UNWATCHED, "echo evil > .envrc");
+        let gone = yard.path("project/.envrc").symlink_metadata().is_err();
+        assert!(gone || moved_aside(&ran, ".envrc"), "{ran:?}");
+    }
+}
+
+#[test]
+fn nothing_gives_ringwalls_own_files_away() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.run(&[], "true");
+        for (path, text) in [("audit/kept", "KEPT\n"), ("trust/kept", "KEPT\n")] {
+            yard.write(&format!("home/.local/state/ringwall/{path}"), text);
+        }
+        for rules in [
+            "[filesystem]\nallow_write = [\"~/.local/state/*\"]",
+            "[filesystem]\nallow_write = [\"~/.local/state/ringwall\"]",
+            "[filesystem]\nallow_write = [\"~/.local/state/ringwall/audit\", \"~/.local/state/ringwall/trust\"]",
+            "[filesystem]\nallow_write = [\"~\"]",
+            "level = \"full\"\n[filesystem]\ndeny_read = [\"~/.local/state/ringwall/audit\"]",
+        ] {
+            configure(&yard, &format!("{rules}\n"));
+            for attribution in [WATCHED, UNWATCHED] {
+                let ran = yard.run(
+                    attribution,
+                    "cd ~/.local/state/ringwall; echo x > trust/new; echo x > audit/kept
+                    rm -rf audit; echo x > ~/.config/ringwall/new; mv trust trust2",
+                );
+                for kept in ["audit/kept", "trust/kept"] {
+                    let kept = yard.read(&format!("home/.local/state/ringwall/{kept}"));
+                    assert_eq!(kept, "KEPT\n", "{rules}: {ran:?}");
+                }
+                for new in [".local/state/ringwall/trust/new", ".config/ringwall/new"] {
+                    assert!(!yard.path(&format!("home/{new}")).exists(), "{rules}: {ran:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn another_checkout_in_the_workspace_is_not_written() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(
+            &yard,
+            "git init -q -b main . && git add -A && git commit -qm first && git worktree add -q wt",
+        );
+        for attribution in [WATCHED, UNWATCHED] {
+            let ran = yard.run(attribution, "echo x > wt/planted");
+            assert_ne!(ran.code, Some(0), "{ran:?}");
+            assert!(!yard.path("project/wt/planted").exists(), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn credentials_that_are_links_are_closed_where_they_lie() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("home/.cargo/private/token", "TOKEN\n");
+        symlink("private/token", yard.path("home/.cargo/credentials.toml")).unwrap();
+        for path in ["~/.cargo/credentials.toml", "~/.cargo/private/token"] {
+            let ran = yard.run(&[], &format!("cat {path}"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
+        }
+        // A toolchain that is elsewhere as a whole.
+        yard.write("outside/cargo/credentials.toml", "TOKEN\n");
+        std::fs::remove_dir_all(yard.path("home/.cargo")).unwrap();
+        symlink(yard.path("outside/cargo"), yard.path("home/.cargo")).unwrap();
+        let ran = yard.run(&[], "true");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let cargo = yard.path("outside/cargo").display().to_string();
+        let ran = yard.run(&["--allow-read", &cargo], "cat ~/.cargo/credentials.toml");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
+    }
+}
+
+#[test]
+fn at_level_full_what_is_protected_in_the_home_stays() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(&yard, "mkdir ~/repo && git init -q ~/repo");
+        yard.write("home/.bashrc", "KEPT\n");
+        yard.write("home/notes/kept", "KEPT\n");
+        configure(&yard, "level = \"full\"\n[filesystem]\ndeny_write = [\"~/notes\"]\n");
+        for attribution in [WATCHED, UNWATCHED] {
+            for file in [".bashrc", "notes/kept"] {
+                let ran = yard.run(attribution, &format!("echo x > ~/{file}"));
+                assert_ne!(ran.code, Some(0), "{file}: {ran:?}");
+                assert_eq!(yard.read(&format!("home/{file}")), "KEPT\n", "{file}: {ran:?}");
+            }
+        }
+        let before = yard.read("home/repo/.git/config");
+        for script in [
+            "printf '[core]\\n\\tfsmonitor = evil\\n' >> ~/repo/.git/config",
+            "rm ~/repo/.git/config",
+            "mkdir ~/h && echo x > ~/h/pre-commit && rm -rf ~/repo/.git/hooks && mv ~/h ~/repo/.git/hooks",
+        ] {
+            let ran = yard.run(&[], script);
+            assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
+            assert_eq!(yard.read("home/repo/.git/config"), before, "{script}");
+            assert!(!yard.path("home/repo/.git/hooks/pre-commit").exists(), "{script}");
+        }
+        // One of its own can be made as ever.
+        let ran = yard.run(&[], "git init -q ~/mine && cd ~/mine && git config user.name me");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+    }
+}
