@@ -292,7 +292,8 @@ impl<'a> Finds<'a> {
                 let write = write && !marks.contains(&Mark::Frozen);
                 let entry = entry(target.as_path());
                 let directory = rule.value.text().ends_with('/');
-                grants.push(Grant { path: target, write, entry, directory, why: why.clone() });
+                let (named, why) = (!rule.value.is_pattern(), why.clone());
+                grants.push(Grant { path: target, write, entry, directory, named, why });
             };
             if rule.value.is_pattern() {
                 facts::walk(&prefix, &mut |visit| {

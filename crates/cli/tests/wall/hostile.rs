@@ -169,6 +169,14 @@ fn credentials_that_are_links_are_closed_where_they_lie() {
             let ran = yard.run(&[], &format!("cat {path}"));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
         }
+        // A pattern happens to match it, its name means it.
+        configure(&yard, "[filesystem]\nallow_read = [\"~/.cargo/*\"]\n");
+        yard.write("home/.cargo/credentials", "TOKEN\n");
+        for path in ["~/.cargo/private/token", "~/.cargo/credentials"] {
+            let ran = yard.run(&[], &format!("cat {path}"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
+        }
+        configure(&yard, "");
         // A toolchain that is elsewhere as a whole.
         yard.write("outside/cargo/credentials.toml", "TOKEN\n");
         std::fs::remove_dir_all(yard.path("home/.cargo")).unwrap();

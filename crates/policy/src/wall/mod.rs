@@ -81,6 +81,8 @@ pub struct Grant {
     pub entry: Option<Entry>,
     /// Whether the rule says, by a slash at its end, that it is for a directory.
     pub directory: bool,
+    /// Whether the rule names it, and no pattern happens to match it.
+    pub named: bool,
     /// The rule's text and place.
     pub why: String,
 }
@@ -217,9 +219,15 @@ impl Layout {
         }
     }
 
+    /// The pieces that a path lies in, the innermost first.
+    fn covering(&self, path: &AbsPath) -> impl Iterator<Item = &Piece> {
+        let dirs = path.as_path().ancestors().filter_map(|dir| AbsPath::lexical(dir).ok());
+        dirs.filter_map(|dir| self.pieces.get(&dir))
+    }
+
     /// The piece that a path lies in.
     fn around(&self, path: &AbsPath) -> Option<&Piece> {
-        self.pieces.values().rev().find(|piece| path.is_within(&piece.path))
+        self.covering(path).next()
     }
 
     /// Whether a path is one of the run's that nothing can take the place of.
@@ -253,14 +261,13 @@ impl Layout {
 
     /// Whether a path can be written as things stand.
     fn writable(&self, path: &AbsPath) -> bool {
-        let mut covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
-        covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
+        self.covering(path).find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
     /// Whether writing a path would change the host.
     fn writes_host(&self, path: &AbsPath) -> bool {
-        let mut covering = self.pieces.values().rev().filter(|piece| path.is_within(&piece.path));
-        covering.find(|piece| piece.kind != Kind::Pinned).is_some_and(|p| p.kind == Kind::Write)
+        let mut covering = self.covering(path).filter(|piece| piece.kind != Kind::Pinned);
+        covering.next().is_some_and(|piece| piece.kind == Kind::Write)
     }
 
     /// Takes away what of the host lies in something closed: deny beats allow. Only the workspace
@@ -398,6 +405,11 @@ fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) 
     {
         return None;
     }
+    // Credentials are granted by their name, and not by a pattern that happens to match.
+    let closed = layout.pieces.get(&grant.path).is_some_and(|piece| piece.kind == Kind::Closed);
+    if closed && !grant.named {
+        return None;
+    }
     let kind = if grant.write { Kind::Write } else { Kind::Read };
     match &grant.entry {
         None => return grant.write.then(|| grant.path.clone()),
@@ -441,7 +453,8 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         }
     }
     layout.close_all(ground);
-    for path in &ground.own_files {
+    // `doctor` has its workspace there.
+    for path in ground.own_files.iter().filter(|path| !ground.workspace.is_within(path)) {
         layout.take_back(path);
     }
     let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));

@@ -183,6 +183,7 @@ fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
         path: at("/home/u/proj/TODO.md"),
         write: true,
         entry: None,
+        named: true,
         directory: false,
         why: "phase".into(),
     };
@@ -198,6 +199,7 @@ fn a_read_grant_takes_no_write_away() {
     let grant = |path: &str, write| Grant {
         path: at(path),
         write,
+        named: true,
         directory: false,
         entry: Some(Entry::Directory),
         why: "rule".into(),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use model::{AbsPath, Base, Kind, Piece, Plan};
@@ -61,6 +62,13 @@ impl Growing<'_> {
         }
         for place in places.into_iter().filter(|place| !ways.contains_key(&place.parent())) {
             let _ = find(self.root(), place);
+        }
+        // Every program's loader is found through these.
+        for link in &self.plan.links {
+            let way = relative(&link.path);
+            if way.as_os_str().as_bytes().starts_with(b"lib") {
+                let _ = rustix::fs::readlinkat(self.root(), way, Vec::new());
+            }
         }
     }
 
