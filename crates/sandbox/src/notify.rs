@@ -164,14 +164,13 @@ impl Watcher<'_> {
         first: Option<&AbsPath>,
         second: Option<&AbsPath>,
     ) -> bool {
-        let mount = |path: &AbsPath| {
-            let open = self.plan.allows(path, true);
+        let mount = |path: &AbsPath, write| {
+            let open = self.plan.allows(path, write);
             self.plan.piece(path).filter(|_| open).map(|piece| &piece.path)
         };
-        self.own_root
-            && operation == Operation::Link
-            && matches!((first.and_then(mount), second.and_then(mount)),
-                (Some(from), Some(to)) if from != to)
+        let from = first.and_then(|path| mount(path, false));
+        let to = second.and_then(|path| mount(path, true));
+        self.own_root && operation == Operation::Link && from.zip(to).is_some_and(|(a, b)| a != b)
     }
 
     /// What becomes of a call on a draft, if it is one.

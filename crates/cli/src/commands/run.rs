@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
 use agents::Agent;
-use model::{AbsPath, DomainRule, Origin, Plan, Record, Sourced, Verdict, shell_word};
+use model::{AbsPath, DomainRule, Level, Origin, Plan, Record, Sourced, Verdict, shell_word};
 use policy::wall::Interest;
 use policy::{PathRule, Policy, ViolationAction};
 use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Layer};
@@ -35,6 +35,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     grant_by_flags(&mut setup, &args)?;
     grant_programs(&mut setup, &args);
     check_denials(&setup)?;
+    let _own = (!args.plan).then(|| OwnDirectories::make(&setup));
     let cwd = working_directory(&setup)?;
     let Survey { site, dangling, made } =
         survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), args.plan);
@@ -68,6 +69,41 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let ended = run.go(keeper, &site);
     drop(made);
     ended
+}
+
+/// Ringwall's own directories that were made so that they can be protected. Gone again if nothing
+/// came into them.
+struct OwnDirectories(Vec<PathBuf>);
+
+impl OwnDirectories {
+    /// Makes those that the run could make otherwise.
+    fn make(setup: &Setup) -> Self {
+        let (ground, policy) = (&setup.ground, &setup.loaded.policy);
+        let home = policy.level.value == Level::Full || !policy.filesystem.allow_write.is_empty();
+        let within = |dir: &PathBuf| {
+            dir.starts_with(ground.workspace.as_path())
+                || (home && dir.starts_with(ground.home.as_path()))
+        };
+        let mut made = Vec::new();
+        for dir in setup.places.own().into_iter().filter(within) {
+            let mut missing: Vec<_> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
+            while let Some(dir) = missing.pop() {
+                if std::fs::create_dir(dir).is_ok() {
+                    made.push(dir.to_path_buf());
+                }
+            }
+        }
+        Self(made)
+    }
+}
+
+impl Drop for OwnDirectories {
+    fn drop(&mut self) {
+        for dir in self.0.iter().rev() {
+            // Fails where something is in it.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
 }
 
 /// What a shell ends with if there is no such program.

@@ -3,6 +3,7 @@
 //! A run may make a repository of its own. Then git writes the names that are protected everywhere
 //! else, and what it writes there is harmless as long as it names no program.
 
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -20,6 +21,8 @@ pub(crate) struct Births {
     worktree: Option<Worktree>,
     /// When the run began.
     since: SystemTime,
+    /// The git directories that the run made, as far as it was seen.
+    made: RefCell<BTreeSet<AbsPath>>,
 }
 
 impl Births {
@@ -30,7 +33,12 @@ impl Births {
         since: SystemTime,
     ) -> Self {
         let (before, frozen) = (before.into_iter().collect(), frozen.into_iter().collect());
-        Self { before, frozen, worktree: worktree.cloned(), since }
+        Self { before, frozen, worktree: worktree.cloned(), since, made: RefCell::default() }
+    }
+
+    /// The git directories that the run made, as far as it was seen.
+    pub(crate) fn made(&self) -> BTreeSet<AbsPath> {
+        self.made.borrow().clone()
     }
 
     /// Whether a name stood before the run.
@@ -71,6 +79,11 @@ impl Births {
             Some(Mark::Held) => match operation {
                 // Where there is one already, nothing is made.
                 Operation::MakeDirectory => false,
+                // Copies and archives bring theirs along.
+                Operation::ChangeTimes
+                | Operation::ChangeMode
+                | Operation::ChangeOwner
+                | Operation::ChangeAttributes => self.is_old_repository(path),
                 // A directory that something is in cannot be removed; git tries it by habit.
                 Operation::Remove => self.is_old(path) && !is_directory(path),
                 _ => true,
@@ -111,6 +124,7 @@ impl Births {
         if self.is_old_repository(&git) {
             return false;
         }
+        self.made.borrow_mut().insert(git);
         let sample = below.extension().is_some_and(|ending| ending == "sample");
         operation == Operation::Remove
             || below == Path::new("config")

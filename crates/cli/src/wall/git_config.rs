@@ -16,15 +16,21 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "ignorecase",
             "precomposeunicode",
             "symlinks",
+            "autocrlf",
+            "eol",
+            "sparsecheckout",
+            "sparsecheckoutcone",
         ],
     ),
-    ("remote", &["url", "fetch", "pushurl", "tagopt"]),
+    ("remote", &["url", "fetch", "pushurl", "tagopt", "mirror", "promisor", "partialclonefilter"]),
     ("branch", &["remote", "merge", "rebase"]),
     ("user", &["name", "email"]),
     ("init", &["defaultbranch"]),
-    ("extensions", &["objectformat", "refstorage"]),
+    ("extensions", &["objectformat", "refstorage", "partialclone", "worktreeconfig"]),
     ("submodule", &["url", "active"]),
     ("pull", &["rebase", "ff"]),
+    ("push", &["default", "autosetupremote"]),
+    ("index", &["version", "threads"]),
 ];
 
 /// Whether a configuration names no program.

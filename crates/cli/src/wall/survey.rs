@@ -77,12 +77,14 @@ pub(crate) fn survey(
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut entries = candidates(wall::candidates(&ground.home, &environment), &ground.home);
+    let mut finds = Finds::new(policy, ground);
     for path in ground.own_files.iter().chain(&ground.closed) {
-        if let Some(entry) = entry(path.as_path()) {
+        // Where a link is on the way, what it leads to is among them.
+        let real = finds.resolver.resolve(path.as_path()).is_ok_and(|real| real == *path);
+        if let Some(entry) = entry(path.as_path()).filter(|_| real) {
             entries.insert(path.as_path().into(), entry);
         }
     }
-    let mut finds = Finds::new(policy, ground);
     finds.close_credentials(&wall::credentials(&ground.home, &environment), &mut entries);
     let home = finds.resolver.resolve(ground.home.as_path());
     // Home is no toolchain, however a variable spells it.
@@ -94,7 +96,9 @@ pub(crate) fn survey(
     for root in roots(policy, ground, &grants) {
         finds.look_through(&root);
     }
-    let tools = entries.keys().filter_map(|path| AbsPath::lexical(Path::new(path)).ok());
+    // What a link leads to is not there by that.
+    let real = entries.iter().filter(|(_, entry)| !matches!(entry, Entry::Link(_)));
+    let tools = real.filter_map(|(path, _)| AbsPath::lexical(Path::new(path)).ok());
     let repository = worktree.iter().flat_map(Worktree::places);
     let agents = agent.kept.iter().chain(&agent.private).map(|(path, _)| path.clone());
     let there: Vec<_> = tools.chain(repository).chain(agents).collect();
@@ -398,10 +402,11 @@ impl<'a> Finds<'a> {
         for path in policy::protected_names().iter().map(|name| name.path) {
             let below: PathBuf = path.iter().collect();
             let Ok(path) = AbsPath::lexical(&home.as_path().join(below)) else { continue };
-            let (Some(mark), Some(found)) = (self.interest.mark(&path), entry(path.as_path()))
-            else {
-                continue;
-            };
+            let Some(mark) = self.interest.mark(&path) else { continue };
+            let name = path.as_path().file_name().unwrap_or_default();
+            let Ok(parent) = self.resolver.resolve(path.parent().as_path()) else { continue };
+            let path = parent.join(name);
+            let Some(found) = entry(path.as_path()) else { continue };
             if matches!(found, Entry::Link(_)) {
                 self.follow(&path, mark);
             }

@@ -35,11 +35,21 @@ pub(crate) fn sweep(
     dangling: &[AbsPath],
     since: SystemTime,
 ) -> Vec<Tampering> {
-    let made = dangling.iter().filter(|path| path.as_path().symlink_metadata().is_ok());
-    let mut found: Vec<_> =
-        made.map(|path| aside(path.as_path(), "what a protected name leads to appeared")).collect();
+    // Elsewhere somebody else made it: a repository can have links that lead anywhere.
+    let written = |path: &AbsPath| {
+        let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
+        path.is_within(&setup.ground.workspace) || grants.iter().any(given)
+    };
+    let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
+    let led = |path: &AbsPath| aside(path.as_path(), "what a protected name leads to appeared");
+    let mut found: Vec<_> = dangling.iter().filter(made).map(led).collect();
     let (policy, ground) = (&setup.loaded.policy, &setup.ground);
     let mut now = survey::protected_now(policy, ground, grants);
+    // What the run made where nobody looks, because there is too much.
+    let repositories: Vec<_> = births.made().into_iter().filter(|git| !written(git)).collect();
+    let elsewhere = survey::look_now(policy, ground, &repositories);
+    now.marked.extend(elsewhere.marked);
+    now.unreadable.extend(elsewhere.unreadable);
     // A name in a directory that cannot be looked into can be used all the same.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
@@ -192,7 +202,7 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
 fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     let head = worktree.own.as_path().join("HEAD");
     let FileText::Text(now) = facts::read_small(&head) else { return None };
-    if now.trim() == worktree.head || !now.starts_with("ref:") {
+    if now.trim() == worktree.head || !now.trim().starts_with("ref:") {
         return None;
     }
     let tampering = aside(&head, "this worktree was switched to another branch");

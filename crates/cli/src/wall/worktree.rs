@@ -19,14 +19,16 @@ pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let common = real(own.as_path().join(text(own.as_path().join("commondir"))?))?;
     let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
     let listed = own.parent() == common.join("worktrees".as_ref());
-    if !listed || own.is_within(workspace) || back != workspace.join(".git".as_ref()) {
+    let apart = !own.is_within(workspace) && !workspace.is_within(&own);
+    if !listed || !apart || !is_repository(&common) || back != workspace.join(".git".as_ref()) {
         return None;
     }
     let head = text(own.as_path().join("HEAD"))?;
     let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
     // A run can write this file: nothing in it may lead out of the branches.
     let plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
-    let branch = branch.filter(|name| name.starts_with("refs/heads") && plain(name));
+    let whole = |name: &PathBuf| name.components().count() > 2;
+    let branch = branch.filter(|name| name.starts_with("refs/heads") && whole(name) && plain(name));
     let (mut branch_dirs, mut missing) = (Vec::new(), Vec::new());
     let mut others = Vec::new();
     let mut own_refs = Vec::new();
@@ -58,6 +60,12 @@ pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     });
     let present = present.collect();
     Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
+}
+
+/// Whether git would take a directory for a repository. Any other may be called `worktrees`, too.
+fn is_repository(common: &AbsPath) -> bool {
+    let is_dir = |name: &str| common.as_path().join(name).is_dir();
+    common.as_path().join("HEAD").is_file() && is_dir("objects") && is_dir("refs")
 }
 
 fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
@@ -92,6 +100,10 @@ mod tests {
         let base = base.path().canonicalize().unwrap();
         let found = |at: &Path| worktree(&AbsPath::lexical(at).unwrap()).map(|found| found.common);
         let genuine = base.join("genuine");
+        for dir in ["objects", "refs"] {
+            std::fs::create_dir_all(base.join("repo/.git").join(dir)).unwrap();
+        }
+        std::fs::write(base.join("repo/.git/HEAD"), "ref: refs/heads/main").unwrap();
         checkout(&genuine, &base.join("repo/.git/worktrees/genuine"), "../..");
         let common = AbsPath::lexical(&base.join("repo/.git")).unwrap();
         assert_eq!(found(&genuine), Some(common));
@@ -99,6 +111,12 @@ mod tests {
         let fake = base.join("worktrees/fake");
         checkout(&fake, &fake, "../..");
         assert_eq!(found(&fake), None);
+        let inner = base.join("worktrees/outer/inner");
+        checkout(&inner, &base.join("worktrees/outer"), "../..");
+        assert_eq!(found(&inner), None);
+        let beside = base.join("beside");
+        checkout(&beside, &base.join("worktrees/evil"), "../..");
+        assert_eq!(found(&beside), None);
         let deep = base.join("deep/er");
         checkout(&deep, &deep.join("x"), "../..");
         assert_eq!(found(&deep), None);

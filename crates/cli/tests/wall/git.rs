@@ -348,6 +348,8 @@ fn a_worktree_cannot_make_another_branch_its_own() {
             "git switch -q other".to_owned(),
             format!("echo 'ref: refs/heads/other' > {repo}/.git/worktrees/project/HEAD"),
             format!("echo 'ref: refs/heads/../../hooks/x' > {repo}/.git/worktrees/project/HEAD"),
+            format!("echo ' ref: refs/heads/other' > {repo}/.git/worktrees/project/HEAD"),
+            format!("echo 'ref: refs/heads/' > {repo}/.git/worktrees/project/HEAD"),
         ] {
             let ran = yard.run(&[], &script);
             assert_eq!(ran.events("tampering").len(), 1, "{script}: {ran:?}");
@@ -418,5 +420,27 @@ fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
             let ran = yard.run(&["--attribution", attribution], script);
             assert!(files(&yard.path("repo"), &[]) == before, "{attribution}: {ran:?}");
         }
+    }
+}
+
+#[test]
+fn worktrees_inside_a_bare_repository_do_not_see_each_other() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(
+            &yard,
+            "git init -q -b main . && git add -A && git commit -qm first
+            git clone -q --bare . ../bare.git && cd ../bare.git
+            git worktree add -q -b one one && git worktree add -q -b two two && echo SECRET > two/.env",
+        );
+        let workspace = yard.path("bare.git/one").display().to_string();
+        let options = ["--workspace", &workspace];
+        let ran = yard.run(
+            &options,
+            "echo a > a && git add a && git commit -qm second && git log --format=%s",
+        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "second\nfirst\n"), "{ran:?}");
+        let ran = yard.run(&options, "cat ../two/.env");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
     }
 }

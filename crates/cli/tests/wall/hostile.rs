@@ -93,8 +93,18 @@ fn what_a_dangling_protected_name_leads_to_is_moved_aside() {
     for who in everybody() {
         let yard = Yard::new(who);
         symlink("real.json", yard.path("project/.mcp.json")).unwrap();
+        symlink("../outside/later.json", yard.path("project/.envrc")).unwrap();
         let ran = yard.run(UNWATCHED, "echo '{}' > real.json");
         assert!(moved_aside(&ran, "real.json"), "{ran:?}");
+        // Where the run cannot write, it was somebody else.
+        let mut host = yard.command("/bin/bash");
+        let script =
+            "until [ -e ready ]; do sleep 0.05; done; echo > ../outside/later.json; touch made";
+        let mut host = host.args(["-c", script]).spawn().unwrap();
+        let ran = yard.run(&[], "touch ready; until [ -e made ]; do sleep 0.05; done");
+        assert!(host.wait().unwrap().success());
+        assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        assert!(yard.path("outside/later.json").exists());
     }
 }
 
@@ -215,8 +225,99 @@ fn at_level_full_what_is_protected_in_the_home_stays() {
             assert_eq!(yard.read("home/repo/.git/config"), before, "{script}");
             assert!(!yard.path("home/repo/.git/hooks/pre-commit").exists(), "{script}");
         }
-        // One of its own can be made as ever.
+        // One of its own can be made as ever, and is looked at afterwards.
         let ran = yard.run(&[], "git init -q ~/mine && cd ~/mine && git config user.name me");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        let ran = yard.run(
+            &[],
+            "git init -q ~/evil && git -C ~/evil config core.fsmonitor evil
+            mkdir ~/g && echo x > ~/g/pre-commit && rm -rf ~/evil/.git/hooks && mv ~/g ~/evil/.git/hooks
+            mv ~/mine ~/old && cp -r ~/old ~/mine && git -C ~/mine config core.fsmonitor evil",
+        );
+        for name in ["evil/.git/config", "evil/.git/hooks/pre-commit", "mine/.git/config"] {
+            let gone = yard.home().join(name).symlink_metadata().is_err();
+            assert!(gone && moved_aside(&ran, name), "{name}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn ringwalls_own_directories_cannot_be_made_by_a_run() {
+    for who in everybody() {
+        for (options, file) in [
+            (&["--level", "full"][..], "home/.local/state/ringwall/trust/new"),
+            (
+                &["--level", "full", "--attribution", "inferred"],
+                "home/.config/ringwall/ringwall.toml",
+            ),
+            (&["--allow-write", "../home"], "home/.local/state/ringwall/trust/new"),
+        ] {
+            let yard = Yard::new(who);
+            std::fs::remove_dir_all(yard.path("home/.local")).unwrap_or_default();
+            std::fs::remove_dir_all(yard.path("home/.config")).unwrap_or_default();
+            let dir = yard.path(file).parent().unwrap().display().to_string();
+            let ran = yard
+                .run(options, &format!("mkdir -p {dir}; echo x > {}", yard.path(file).display()));
+            assert!(!yard.path(file).exists(), "{options:?}: {ran:?}");
+            assert!(!yard.path("home/.config/ringwall").exists(), "{options:?}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn places_behind_links_do_not_keep_the_wall_from_coming_up() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("home/dotfiles/claude/settings.json", "KEPT\n");
+        yard.write("outside/nvm/a.pem", "PEM\n");
+        symlink("dotfiles/claude", yard.path("home/.claude")).unwrap();
+        symlink(yard.path("outside/nvm"), yard.path("home/.nvm")).unwrap();
+        std::fs::create_dir_all(yard.path("outside/state")).unwrap();
+        std::fs::create_dir_all(yard.path("home/.local")).unwrap();
+        symlink(yard.path("outside/state"), yard.path("home/.local/state")).unwrap();
+        yard.own();
+        configure(&yard, "[filesystem]\ndeny_read = [\"~/**/*.pem\"]\n");
+        for level in ["readwrite", "full"] {
+            for attribution in ["tripwire", "inferred"] {
+                let options = ["--level", level, "--attribution", attribution];
+                let ran = yard.run(&options, "true");
+                assert_eq!(ran.code, Some(0), "{level} {attribution}: {ran:?}");
+                yard.run(&options, "echo x > ~/.claude/settings.json");
+                let kept = yard.read("home/dotfiles/claude/settings.json");
+                assert_eq!(kept, "KEPT\n", "{level} {attribution}");
+            }
+        }
+    }
+}
+
+#[test]
+fn repositories_can_be_copied_and_set_up() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        prepare(
+            &yard,
+            "git init -q -b main ../lib && cd ../lib && git commit -q --allow-empty -m one",
+        );
+        let lib = yard.path("lib").display().to_string();
+        let ran = yard.run(
+            &["--allow-read", &lib],
+            &format!(
+                "set -ex
+                git clone -q {lib} one && cp -a one two && tar cf - one | tar xf - -C two
+                git clone -q --mirror {lib} mirror.git
+                git -C one config push.default simple && git -C one config core.autocrlf input"
+            ),
+        );
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        // Looking writes nothing.
+        prepare(
+            &yard,
+            "rm -rf one two mirror.git && git init -q -b main . && git add -A && git commit -qm first",
+        );
+        prepare(&yard, "sleep 0.01; touch hello.txt");
+        let ran = yard.run(&["--level", "readonly"], "git status --short");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 }

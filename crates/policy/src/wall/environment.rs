@@ -40,6 +40,10 @@ pub(super) fn build(
     set("TMPDIR", "/tmp".into());
     set("GIT_CEILING_DIRECTORIES", ground.workspace.parent().as_path().into());
     set("RINGWALL", level_word(policy.level.value).into());
+    if policy.level.value < Level::Readwrite {
+        // Looking must not try to write.
+        set("GIT_OPTIONAL_LOCKS", "0".into());
+    }
     if net == Net::Own {
         for (name, value) in proxy() {
             set(name, value.into());

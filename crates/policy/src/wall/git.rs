@@ -3,6 +3,7 @@
 use model::{AbsPath, Kind, Level};
 
 use super::Layout;
+use crate::Ground;
 
 /// The repository of a linked worktree, as it was when the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,8 +68,13 @@ impl Worktree {
     }
 }
 
-pub(super) fn put(layout: &mut Layout, worktree: &Worktree, level: Level) {
+pub(super) fn put(layout: &mut Layout, worktree: &Worktree, ground: &Ground, level: Level) {
     let Worktree { common, own, .. } = worktree;
+    // In a bare repository, other checkouts may lie inside it.
+    let within = |other: &&AbsPath| other.is_within(common) && !ground.workspace.is_within(other);
+    for other in ground.closed.iter().filter(within) {
+        layout.put(other, Kind::Closed, true, "another checkout");
+    }
     if level < Level::Readwrite {
         for path in [common, own] {
             layout.put(path, Kind::Read, true, "the repository of this worktree");

@@ -177,7 +177,7 @@ pub fn compile(
         late.extend(put_grant(&mut layout, ground, level, grant));
     }
     if let Some(worktree) = &site.worktree {
-        git::put(&mut layout, worktree, level);
+        git::put(&mut layout, worktree, ground, level);
     }
     protect(&mut layout, ground, site);
     let net = if level == Level::Full { Net::Host } else { Net::Own };
