@@ -10,12 +10,13 @@ mod proxy;
 mod run;
 mod shell;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use crate::failure::Failure;
-use crate::workspace::Workspace;
+use crate::failure::{Context, Failure};
+use crate::workspace::{Workspace, succeed};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Bench {
@@ -47,4 +48,15 @@ pub(crate) struct Common {
     /// Only measure: exit with 0 even where a figure is not held
     #[arg(long)]
     no_check: bool,
+}
+
+/// Builds Ringwall, and puts it somewhere as `cargo install` does: what the linker itself wrote lies
+/// in the kernel's cache in small parts, and starts more slowly than any copy of it.
+fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
+    succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
+    let installed = workspace.target.join("bench-run/ringwall");
+    std::fs::create_dir_all(workspace.target.join("bench-run"))
+        .and_then(|()| std::fs::copy(workspace.target.join("release/ringwall"), &installed))
+        .context(|| format!("cannot write `{}`", installed.display()))?;
+    Ok(installed)
 }

@@ -11,8 +11,8 @@ use std::process::{Command, ExitCode, Stdio};
 
 use serde_json::{Value, json};
 
-use super::Common;
 use super::measure::{Bound, Contender, Figure, Times, print_figures, print_table, round_robin};
+use super::{Common, build_ringwall};
 use crate::failure::{Context, Failure};
 use crate::workspace::{Workspace, fresh_dir, output, succeed};
 
@@ -236,11 +236,6 @@ fn build_empty(workspace: &Workspace, scene: &Scene) -> Result<PathBuf, Failure>
     rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-o"]).arg(&program).arg(source);
     succeed(&mut rustc)?;
     Ok(program)
-}
-
-fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
-    Ok(workspace.target.join("release/ringwall"))
 }
 
 /// The real program behind a name, which may be the shim of a version manager; said if missing.

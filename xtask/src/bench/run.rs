@@ -8,15 +8,14 @@ mod scene;
 mod startup;
 mod works;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use self::scene::Scene;
-use super::Common;
 use super::measure::{print_figures, skipped};
 use super::peers::Peers;
+use super::{Common, build_ringwall};
 use crate::failure::Failure;
-use crate::workspace::{Workspace, output, succeed};
+use crate::workspace::{Workspace, output};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
@@ -51,9 +50,4 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     }
     output(scene.command(&scene.ringwall).args(["audit", "verify"]))?;
     Ok(print_figures(&figures, args.common.no_check))
-}
-
-fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
-    succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
-    Ok(workspace.target.join("release/ringwall"))
 }
