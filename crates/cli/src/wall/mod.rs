@@ -3,9 +3,11 @@
 
 mod births;
 pub(crate) mod events;
+mod finds;
 mod git_config;
 pub(crate) mod keeper;
 mod learn;
+pub(crate) mod made;
 mod network;
 mod report;
 pub(crate) mod survey;

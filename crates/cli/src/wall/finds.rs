@@ -1,0 +1,321 @@
+//! [`Finds`]: what the wall must treat by itself on a piece of ground.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io::ErrorKind;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use facts::{Resolver, Step, Visit};
+use model::{AbsPath, Level};
+use policy::wall::{self, Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
+use policy::{Ground, Policy};
+
+/// What the wall must treat by itself, while it is looked for.
+pub(super) struct Finds<'a> {
+    pub(super) interest: Interest<'a>,
+    pub(super) resolver: Resolver,
+    pub(super) marked: Vec<Marked>,
+    pub(super) dangling: Vec<AbsPath>,
+    pub(super) unreadable: Vec<AbsPath>,
+    pub(super) heads: Vec<AbsPath>,
+    /// Whether what links lead to counts too.
+    pub(super) follows: bool,
+}
+
+impl<'a> Finds<'a> {
+    pub(super) fn new(policy: &'a Policy, ground: &Ground) -> Self {
+        let mut resolver = Resolver::default();
+        Self {
+            interest: Interest::new(policy, ground, |path| resolver.resolve(path.as_path()).ok()),
+            resolver,
+            marked: Vec::new(),
+            dangling: Vec::new(),
+            unreadable: Vec::new(),
+            heads: Vec::new(),
+            follows: true,
+        }
+    }
+
+    /// What rules grant and no rule denies.
+    pub(super) fn grants(&mut self, policy: &Policy, ground: &Ground) -> Vec<Grant> {
+        let workspace = &ground.workspace;
+        let mut grants = Vec::new();
+        for (rule, write) in wall::granting(policy, ground) {
+            let Some(prefix) = rule.value.prefix(workspace) else { continue };
+            let why = format!("`{}` ({})", rule.value.text(), rule.origin);
+            let mut add = |path: &AbsPath| {
+                let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+                // The whole machine is a level, and no grant.
+                if target == AbsPath::root() && policy.level.value < Level::Full {
+                    return;
+                }
+                // A rule that is written inside the workspace stays there: a repository can bring a
+                // link under any name.
+                if path.is_within(workspace) && !target.is_within(workspace) {
+                    return;
+                }
+                let marks: Vec<_> =
+                    lineage(&target).filter_map(|p| self.interest.mark(&p)).collect();
+                if marks.contains(&Mark::Hidden) {
+                    return;
+                }
+                let write = write && !marks.contains(&Mark::Frozen);
+                let entry = entry(target.as_path());
+                let directory = rule.value.text().ends_with('/');
+                let (named, why) = (!rule.value.is_pattern(), why.clone());
+                grants.push(Grant { path: target, write, entry, directory, named, why });
+            };
+            if rule.value.is_pattern() {
+                facts::walk(&prefix, &mut |visit| {
+                    let Visit::Entry(path, _) = visit else { return Step::Past };
+                    if rule.value.matches(path, workspace) {
+                        add(path);
+                        return Step::Past;
+                    }
+                    Step::Into
+                });
+            } else {
+                add(&prefix);
+            }
+        }
+        grants
+    }
+
+    pub(super) fn look_through(&mut self, root: &AbsPath) {
+        facts::walk(root, &mut |visit| match visit {
+            Visit::Entry(path, kind) => self.entry(path, kind),
+            Visit::Unreadable(path) => {
+                self.unreadable.push(path.clone());
+                Step::Past
+            }
+        });
+    }
+
+    /// What rules deny by name in what there is of the host besides the workspace and grants. A
+    /// pattern that begins nowhere is about the project, and not about the certificates of the
+    /// system.
+    pub(super) fn deny_elsewhere(&mut self, policy: &Policy, ground: &Ground, there: &[AbsPath]) {
+        let files = &policy.filesystem;
+        let hidden = files.deny_read.iter().map(|rule| (rule, Mark::Hidden));
+        let frozen = files.deny_write.iter().map(|rule| (rule, Mark::Frozen));
+        for (rule, mark) in hidden.chain(frozen) {
+            let Some(prefix) = rule.value.prefix(&ground.workspace) else { continue };
+            let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
+            if prefix.is_within(&ground.workspace) {
+                continue;
+            }
+            let concerned = |tool: &AbsPath| match (prefix.is_within(tool), tool.is_within(&prefix))
+            {
+                (true, _) => Some(prefix.clone()),
+                (_, true) => Some(tool.clone()),
+                _ => None,
+            };
+            let concerned: BTreeSet<_> = match policy.level.value {
+                Level::Full => BTreeSet::from([prefix.clone()]),
+                _ => there.iter().filter_map(concerned).collect(),
+            };
+            for path in concerned {
+                if self.interest.mark(&path) == Some(mark) {
+                    let entry = entry(path.as_path());
+                    self.marked.extend(entry.map(|entry| Marked { path, mark, entry }));
+                } else if rule.value.is_pattern() {
+                    self.deny_below(&path, mark);
+                }
+            }
+        }
+    }
+
+    fn deny_below(&mut self, root: &AbsPath, mark: Mark) {
+        facts::walk(root, &mut |visit| {
+            let (path, kind) = match visit {
+                Visit::Entry(path, kind) => (path, Some(kind)),
+                Visit::Unreadable(path) => (path, None),
+            };
+            if self.interest.mark(path) != Some(mark) {
+                return Step::Into;
+            }
+            let entry = match kind {
+                Some(kind) if kind.is_symlink() => {
+                    self.follow(path, mark);
+                    return Step::Past;
+                }
+                Some(kind) if !kind.is_dir() => Entry::File,
+                _ => Entry::Directory,
+            };
+            self.marked.push(Marked { path: path.clone(), mark, entry });
+            Step::Past
+        });
+    }
+
+    /// Credentials that a link leads to are closed where they lie.
+    pub(super) fn close_credentials(
+        &mut self,
+        all: &[PathBuf],
+        entries: &mut BTreeMap<OsString, Entry>,
+    ) {
+        for path in all {
+            let known = entries.contains_key(path.as_os_str());
+            let Some(target) = known.then(|| self.resolver.resolve(path).ok()).flatten() else {
+                continue;
+            };
+            if target.as_path() != path {
+                entries.remove(path.as_os_str());
+                let entry = entry(target.as_path());
+                let mark = Mark::Hidden;
+                self.marked.extend(entry.map(|entry| Marked { path: target, mark, entry }));
+            }
+        }
+    }
+
+    /// The protected names that stand in the home itself, where all of it can be written.
+    pub(super) fn protect_home(&mut self, home: &AbsPath) {
+        for path in policy::protected_names().iter().map(|name| name.path) {
+            let below: PathBuf = path.iter().collect();
+            let Ok(path) = AbsPath::lexical(&home.as_path().join(below)) else { continue };
+            let Some(mark) = self.interest.mark(&path) else { continue };
+            let name = path.as_path().file_name().unwrap_or_default();
+            let Ok(parent) = self.resolver.resolve(path.parent().as_path()) else { continue };
+            let path = parent.join(name);
+            let Some(found) = entry(path.as_path()) else { continue };
+            if matches!(found, Entry::Link(_)) {
+                self.follow(&path, mark);
+            }
+            self.marked.push(Marked { path, mark, entry: found });
+        }
+    }
+
+    fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
+        if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
+            self.heads.push(path.parent());
+        }
+        // Afterwards, what is hidden from the run is looked at like anything else.
+        let protects = (!self.follows).then(|| self.interest.protects(path)).flatten();
+        let Some(mut mark) = protects.or_else(|| self.interest.mark(path)) else {
+            if kind.is_symlink() {
+                self.linked_parent(path.clone());
+            }
+            return Step::Into;
+        };
+        let entry = if kind.is_dir() {
+            Entry::Directory
+        } else if kind.is_symlink() {
+            Entry::Link(std::fs::read_link(path.as_path()).unwrap_or_default())
+        } else {
+            Entry::File
+        };
+        match (mark, &entry) {
+            (_, Entry::Link(_)) => {
+                let target = self.follow(path, mark);
+                // A directory is closed where it lies. No mount would make one of the link.
+                mark = match mark {
+                    Mark::Hidden if target == Some(Entry::Directory) => Mark::Frozen,
+                    mark => mark,
+                };
+            }
+            (Mark::Held, Entry::Directory) => self.git_directory(path),
+            (Mark::Held, Entry::File) => self.git_link(path),
+            _ => {}
+        }
+        self.marked.push(Marked { path: path.clone(), mark, entry });
+        Step::Past
+    }
+
+    /// A link where a directory with protected names would be: it stays, and what it leads to has
+    /// those names.
+    fn linked_parent(&mut self, path: AbsPath) {
+        let names = self.interest.held_by(&path);
+        if names.is_empty() {
+            return;
+        }
+        if self.follows
+            && let Ok(target) = self.resolver.resolve(path.as_path())
+        {
+            self.names_in(&target, names.iter());
+        }
+        let link = std::fs::read_link(path.as_path()).unwrap_or_default();
+        self.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::Link(link) });
+    }
+
+    /// A protected name that is a link protects what it leads to as well. Gives what that is.
+    fn follow(&mut self, path: &AbsPath, mark: Mark) -> Option<Entry> {
+        if !self.follows {
+            return None;
+        }
+        let target = self.resolver.resolve(path.as_path()).ok()?;
+        // What a link lies in itself holds more than what the name is protected for.
+        if path.is_within(&target) {
+            return None;
+        }
+        let Some(entry) = entry(target.as_path()) else {
+            self.dangling.push(target);
+            return None;
+        };
+        if mark == Mark::Held && entry == Entry::Directory {
+            self.names_in(&target, GIT_NAMES.iter().map(Path::new));
+        }
+        self.marked.push(Marked { path: target, mark, entry: entry.clone() });
+        Some(entry)
+    }
+
+    /// A file that says where the git directory is.
+    fn git_link(&mut self, path: &AbsPath) {
+        if self.follows
+            && let Some(git) = facts::linked_git_dir(path.parent().as_path())
+            && let Ok(git) = self.resolver.resolve(&git)
+        {
+            self.names_in(&git, GIT_NAMES.iter().map(Path::new));
+        }
+    }
+
+    fn git_directory(&mut self, git: &AbsPath) {
+        for name in GIT_NAMES {
+            let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
+            let Some(entry) = entry(path.as_path()) else { continue };
+            if matches!(entry, Entry::Link(_)) {
+                self.follow(&path, Mark::Frozen);
+            }
+            self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+        }
+    }
+
+    /// Protects names in a directory that is not called as it is used.
+    fn names_in(&mut self, dir: &AbsPath, names: impl Iterator<Item = impl AsRef<Path>>) {
+        for name in names {
+            let Ok(path) = AbsPath::lexical(&dir.as_path().join(name)) else { continue };
+            match entry(path.as_path()) {
+                Some(entry) => {
+                    if matches!(entry, Entry::Link(_)) {
+                        self.follow(&path, Mark::Frozen);
+                    }
+                    self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+                }
+                None => self.dangling.push(path),
+            }
+        }
+    }
+}
+
+/// A path and everything that it lies in.
+fn lineage(path: &AbsPath) -> impl Iterator<Item = AbsPath> {
+    path.as_path().ancestors().filter_map(|path| AbsPath::lexical(path).ok())
+}
+
+/// What stands at a path.
+pub(super) fn entry(path: &Path) -> Option<Entry> {
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return None;
+        }
+        // What cannot be looked at may well be there.
+        Err(_) => return Some(Entry::File),
+    };
+    Some(if metadata.is_dir() {
+        Entry::Directory
+    } else if metadata.is_symlink() {
+        Entry::Link(std::fs::read_link(path).ok()?)
+    } else {
+        Entry::File
+    })
+}

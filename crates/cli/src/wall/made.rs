@@ -1,0 +1,87 @@
+//! What is made on the host before a run, so that there is something to grant or to protect.
+
+use std::path::PathBuf;
+
+use model::Level;
+use policy::Ground;
+use policy::wall::{Entry, Grant};
+
+use crate::setup::Setup;
+
+/// Files and directories that were made so that there is something to grant. Gone again if nothing
+/// was written.
+#[derive(Default)]
+pub(crate) struct Made(Vec<PathBuf>);
+
+impl Made {
+    /// Makes every granted path outside the workspace that is not there. Inside it, the run makes
+    /// the file itself.
+    pub(super) fn of(grants: &mut [Grant], ground: &Ground) -> Self {
+        let mut made = Vec::new();
+        for grant in grants {
+            let outside = !grant.path.is_within(&ground.workspace);
+            if !(grant.write && grant.entry.is_none() && outside) {
+                continue;
+            }
+            let path = grant.path.as_path();
+            let (entry, done) = if grant.directory {
+                (Entry::Directory, std::fs::create_dir(path))
+            } else {
+                let new = std::fs::OpenOptions::new().write(true).create_new(true).open(path);
+                (Entry::File, new.map(drop))
+            };
+            if done.is_ok() {
+                grant.entry = Some(entry);
+                made.push(path.to_path_buf());
+            }
+        }
+        Self(made)
+    }
+}
+
+impl Drop for Made {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+                let _ = std::fs::remove_file(path);
+            }
+            // Fails for anything else, and where something is in it.
+            let _ = std::fs::remove_dir(path);
+        }
+    }
+}
+
+/// Ringwall's own directories that were made so that they can be protected. Gone again if nothing
+/// came into them.
+pub(crate) struct OwnDirectories(Vec<PathBuf>);
+
+impl OwnDirectories {
+    /// Makes those that the run could make otherwise.
+    pub(crate) fn make(setup: &Setup) -> Self {
+        let (ground, policy) = (&setup.ground, &setup.loaded.policy);
+        let home = policy.level.value == Level::Full || !policy.filesystem.allow_write.is_empty();
+        let within = |dir: &PathBuf| {
+            dir.starts_with(ground.workspace.as_path())
+                || (home && dir.starts_with(ground.home.as_path()))
+        };
+        let mut made = Vec::new();
+        for dir in setup.places.own().into_iter().filter(within) {
+            let mut missing: Vec<_> = dir.ancestors().take_while(|dir| !dir.exists()).collect();
+            while let Some(dir) = missing.pop() {
+                if std::fs::create_dir(dir).is_ok() {
+                    made.push(dir.to_path_buf());
+                }
+            }
+        }
+        Self(made)
+    }
+}
+
+impl Drop for OwnDirectories {
+    fn drop(&mut self) {
+        for dir in self.0.iter().rev() {
+            // Fails where something is in it.
+            let _ = std::fs::remove_dir(dir);
+        }
+    }
+}
