@@ -111,9 +111,14 @@ impl<'a> Keeper<'a> {
 
     /// Whether something may appear on the run's ground that a rule hides.
     pub(crate) fn may_hide_more(&self) -> bool {
-        self.interest.may_hide_more(|path| {
-            self.plan.allows(path, false) && path.as_path().symlink_metadata().is_err()
-        })
+        self.interest.has_patterns() || self.hidden_to_come().next().is_some()
+    }
+
+    /// What rules hide by name on the run's ground, and is not there yet.
+    fn hidden_to_come(&self) -> impl Iterator<Item = &AbsPath> {
+        let is_there = |path: &AbsPath| path.as_path().symlink_metadata().is_ok();
+        let named = self.interest.hidden_by_name();
+        named.filter(move |path| self.plan.allows(path, false) && !is_there(path))
     }
 
     /// Why a path is refused, by the policy that the hook asks too.
@@ -245,8 +250,11 @@ impl Warden for Keeper<'_> {
     }
 
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {
-        if !self.may_hide_more() {
-            return Vec::new();
+        if !self.interest.has_patterns() {
+            // Where they will come, or what that will come in.
+            let coming = self.hidden_to_come();
+            let above = coming.filter_map(|path| path.as_path().ancestors().find(|at| at.is_dir()));
+            return above.map(Path::to_path_buf).collect();
         }
         let pieces = self.plan.pieces.iter().filter(|piece| piece.directory);
         let shown = pieces.filter(|piece| matches!(piece.kind, Kind::Read | Kind::Write));

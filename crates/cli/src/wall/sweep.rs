@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use model::{AbsPath, FileText};
+use model::{AbsPath, FileText, Level};
 use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
 use rustix::fs::{OFlags, ResolveFlags};
 
@@ -46,7 +46,10 @@ pub(crate) fn sweep(
     let (policy, ground) = (&setup.loaded.policy, &setup.ground);
     let mut now = survey::protected_now(policy, ground, grants);
     // What the run made where nobody looks, because there is too much.
-    let repositories: Vec<_> = births.made().into_iter().filter(|git| !written(git)).collect();
+    let unseen = |git: &AbsPath| {
+        policy.level.value == Level::Full && git.is_within(&ground.home) && !written(git)
+    };
+    let repositories: Vec<_> = births.made().into_iter().filter(unseen).collect();
     let elsewhere = survey::look_now(policy, ground, &repositories);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);

@@ -9,29 +9,36 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
     for who in everybody() {
         let yard = Yard::new(who);
         let named = yard.project().join("sub/key.pem").display().to_string();
+        let deeper = yard.project().join("deep/er/key.pem").display().to_string();
         yard.write("project/old.pem", "SECRET\n");
         yard.write("project/sub/other.txt", "other\n");
-        for rule in ["**/*.pem", &named] {
+        for (rule, dir) in [("**/*.pem", "sub"), (&named, "sub"), (&deeper, "deep/er")] {
             let config = format!("[filesystem]\ndeny_read = [\"{rule}\"]\n");
             yard.write("home/.config/ringwall/ringwall.toml", &config);
             if rule == "**/*.pem" {
                 assert_eq!(yard.run(&[], "cat old.pem").code, Some(77));
             }
-            assert_eq!(yard.run(&[], "cp hello.txt sub/key.pem").code, Some(77));
+            if dir == "sub" {
+                assert_eq!(yard.run(&[], "cp hello.txt sub/key.pem").code, Some(77));
+            }
             // Somebody outside makes one while the run goes on.
             let mut host = yard.command("/bin/bash");
-            let script = "until [ -e ready ]; do sleep 0.05; done; echo SECRET > sub/.k; \
-                mv sub/.k sub/key.pem; sleep 0.2; touch made";
-            let mut host = host.args(["-c", script]).spawn().unwrap();
+            let script = format!(
+                "until [ -e ready ]; do sleep 0.05; done; mkdir -p {dir}; echo SECRET > {dir}/.k
+                mv {dir}/.k {dir}/key.pem; sleep 0.2; touch made"
+            );
+            let mut host = host.args(["-c", &script]).spawn().unwrap();
             let ran = yard.run(
                 &[],
-                "touch ready; until [ -e made ]; do sleep 0.05; done
-                for n in $(seq 100); do cat sub/key.pem > /dev/null; sleep 0.1; done
-                cat sub/key.pem",
+                &format!(
+                    "touch ready; until [ -e made ]; do sleep 0.05; done
+                    for n in $(seq 100); do cat {dir}/key.pem > /dev/null; sleep 0.1; done
+                    cat {dir}/key.pem"
+                ),
             );
             assert!(host.wait().unwrap().success());
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{rule}: {ran:?}");
-            for file in ["sub/key.pem", "ready", "made"] {
+            for file in [&format!("{dir}/key.pem"), "ready", "made"] {
                 std::fs::remove_file(yard.project().join(file)).unwrap();
             }
         }

@@ -102,11 +102,15 @@ impl<'a> Interest<'a> {
         held_by(path)
     }
 
-    /// Whether rules can match files that are not there yet. `may_come` says so of a path.
-    pub fn may_hide_more(&self, may_come: impl Fn(&AbsPath) -> bool) -> bool {
-        self.hidden.iter().any(|denial| {
-            denial.rule.value.is_pattern() || denial.prefixes.iter().flatten().any(&may_come)
-        })
+    /// Whether rules can match files anywhere that are not there yet.
+    pub fn has_patterns(&self) -> bool {
+        self.hidden.iter().any(|denial| denial.rule.value.is_pattern())
+    }
+
+    /// The paths that rules hide by name.
+    pub fn hidden_by_name(&self) -> impl Iterator<Item = &AbsPath> {
+        let named = self.hidden.iter().filter(|denial| !denial.rule.value.is_pattern());
+        named.flat_map(|denial| denial.prefixes.iter().flatten())
     }
 
     fn may_be_protected(&self, path: &AbsPath) -> bool {
