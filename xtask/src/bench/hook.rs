@@ -233,7 +233,9 @@ fn build_empty(workspace: &Workspace, scene: &Scene) -> Result<PathBuf, Failure>
     let program = scene.dir.join("empty");
     let mut rustc = workspace.rustc();
     rustc.args(["--edition=2024", "-Copt-level=3", "-Clto=fat", "-Cpanic=abort"]);
-    rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-o"]).arg(&program).arg(source);
+    // In one piece, too: what is to be measured is our own part.
+    rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-Ctarget-feature=+crt-static", "-o"]);
+    rustc.arg(&program).arg(source);
     succeed(&mut rustc)?;
     Ok(program)
 }
