@@ -131,6 +131,11 @@ impl AbsPath {
     pub fn parent(&self) -> Self {
         Self(self.0.parent().unwrap_or(&self.0).to_path_buf())
     }
+
+    /// This path, and everything that it lies in, up to the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = Self> {
+        self.0.ancestors().map(|path| Self(path.to_path_buf()))
+    }
 }
 
 impl fmt::Display for AbsPath {

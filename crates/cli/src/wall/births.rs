@@ -106,9 +106,7 @@ impl Births {
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
-        let above = path.as_path().ancestors().skip(1);
-        above.take(8).any(|dir| {
-            let Ok(dir) = AbsPath::lexical(dir) else { return false };
+        path.ancestors().skip(1).take(8).any(|dir| {
             interest.mark(&dir) == Some(Mark::Frozen)
                 && !self.is_part_of_new_repository(path, operation)
         })
@@ -143,7 +141,7 @@ fn made(path: &AbsPath) -> Option<SystemTime> {
 }
 
 /// Whether a directory stands there, and no link to one.
-fn is_directory(path: &AbsPath) -> bool {
+pub(crate) fn is_directory(path: &AbsPath) -> bool {
     path.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 

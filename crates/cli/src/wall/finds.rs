@@ -56,7 +56,7 @@ impl<'a> Finds<'a> {
                     return;
                 }
                 let marks: Vec<_> =
-                    lineage(&target).filter_map(|p| self.interest.mark(&p)).collect();
+                    target.ancestors().filter_map(|p| self.interest.mark(&p)).collect();
                 if marks.contains(&Mark::Hidden) {
                     return;
                 }
@@ -117,8 +117,7 @@ impl<'a> Finds<'a> {
             };
             for path in concerned {
                 if self.interest.mark(&path) == Some(mark) {
-                    let entry = entry(path.as_path());
-                    self.marked.extend(entry.map(|entry| Marked { path, mark, entry }));
+                    self.mark_there(&path, mark);
                 } else if rule.value.is_pattern() {
                     self.deny_below(&path, mark);
                 }
@@ -161,9 +160,7 @@ impl<'a> Finds<'a> {
             };
             if target.as_path() != path {
                 entries.remove(path.as_os_str());
-                let entry = entry(target.as_path());
-                let mark = Mark::Hidden;
-                self.marked.extend(entry.map(|entry| Marked { path: target, mark, entry }));
+                self.mark_there(&target, Mark::Hidden);
             }
         }
     }
@@ -177,12 +174,18 @@ impl<'a> Finds<'a> {
             let name = path.as_path().file_name().unwrap_or_default();
             let Ok(parent) = self.resolver.resolve(path.parent().as_path()) else { continue };
             let path = parent.join(name);
-            let Some(found) = entry(path.as_path()) else { continue };
-            if matches!(found, Entry::Link(_)) {
-                self.follow(&path, mark);
-            }
-            self.marked.push(Marked { path, mark, entry: found });
+            self.mark_there(&path, mark);
         }
+    }
+
+    /// Marks what stands at a path, and what that leads to. Whether anything stands there.
+    fn mark_there(&mut self, path: &AbsPath, mark: Mark) -> bool {
+        let Some(entry) = entry(path.as_path()) else { return false };
+        if matches!(entry, Entry::Link(_)) {
+            self.follow(path, mark);
+        }
+        self.marked.push(Marked { path: path.clone(), mark, entry });
+        true
     }
 
     fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
@@ -271,11 +274,7 @@ impl<'a> Finds<'a> {
     fn git_directory(&mut self, git: &AbsPath) {
         for name in GIT_NAMES {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
-            let Some(entry) = entry(path.as_path()) else { continue };
-            if matches!(entry, Entry::Link(_)) {
-                self.follow(&path, Mark::Frozen);
-            }
-            self.marked.push(Marked { path, mark: Mark::Frozen, entry });
+            self.mark_there(&path, Mark::Frozen);
         }
     }
 
@@ -283,22 +282,11 @@ impl<'a> Finds<'a> {
     fn names_in(&mut self, dir: &AbsPath, names: impl Iterator<Item = impl AsRef<Path>>) {
         for name in names {
             let Ok(path) = AbsPath::lexical(&dir.as_path().join(name)) else { continue };
-            match entry(path.as_path()) {
-                Some(entry) => {
-                    if matches!(entry, Entry::Link(_)) {
-                        self.follow(&path, Mark::Frozen);
-                    }
-                    self.marked.push(Marked { path, mark: Mark::Frozen, entry });
-                }
-                None => self.dangling.push(path),
+            if !self.mark_there(&path, Mark::Frozen) {
+                self.dangling.push(path);
             }
         }
     }
-}
-
-/// A path and everything that it lies in.
-fn lineage(path: &AbsPath) -> impl Iterator<Item = AbsPath> {
-    path.as_path().ancestors().filter_map(|path| AbsPath::lexical(path).ok())
 }
 
 /// What stands at a path.

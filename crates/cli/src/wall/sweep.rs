@@ -14,7 +14,7 @@ use model::{AbsPath, FileText, Level};
 use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
 use rustix::fs::{OFlags, ResolveFlags};
 
-use super::births::{Births, repository};
+use super::births::{Births, is_directory, repository};
 use super::git_config::is_harmless;
 use super::survey;
 use crate::setup::Setup;
@@ -123,9 +123,10 @@ fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
     match in_new {
         // A repository that the run made for itself.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
-            match path.symlink_metadata() {
-                Ok(entry) if entry.is_dir() => Vec::new(),
-                _ => vec![aside(path, "a git link appeared")],
+            if is_directory(&marked.path) {
+                Vec::new()
+            } else {
+                vec![aside(path, "a git link appeared")]
             }
         }
         // What a link leads to is not the repository's own.

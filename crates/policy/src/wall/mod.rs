@@ -126,17 +126,23 @@ pub struct User {
 
 /// What must be looked at before a plan can be made. A final `*` stands for any ending.
 pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    let below_home = toolchain::HOME.iter().map(|(name, _)| home.as_path().join(name));
     let system = toolchain::SYSTEM.iter().map(PathBuf::from);
-    let named = by_variable(environment).map(|(path, _)| path);
-    system.chain(below_home).chain(named).collect()
+    system.chain(usual(home, environment).map(|(path, _)| path)).collect()
 }
 
 /// Those of them that hold credentials, and must not be read wherever they lie.
 pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let closed = |(path, kind)| (kind == Use::Closed).then_some(path);
+    usual(home, environment).filter_map(closed).collect()
+}
+
+/// Where a user's toolchains are, and what is done with them.
+fn usual(
+    home: &AbsPath,
+    environment: &[(OsString, OsString)],
+) -> impl Iterator<Item = (PathBuf, Use)> {
     let below_home = toolchain::HOME.iter().map(|(name, kind)| (home.as_path().join(name), *kind));
-    let all = below_home.chain(by_variable(environment));
-    all.filter_map(|(path, kind)| (kind == Use::Closed).then_some(path)).collect()
+    below_home.chain(by_variable(environment))
 }
 
 /// The rules that grant ground besides the workspace, with whether they let it be written.
@@ -221,8 +227,7 @@ impl Layout {
 
     /// The pieces that a path lies in, the innermost first.
     fn covering(&self, path: &AbsPath) -> impl Iterator<Item = &Piece> {
-        let dirs = path.as_path().ancestors().filter_map(|dir| AbsPath::lexical(dir).ok());
-        dirs.filter_map(|dir| self.pieces.get(&dir))
+        path.ancestors().filter_map(|dir| self.pieces.get(&dir))
     }
 
     /// The piece that a path lies in.
@@ -254,9 +259,7 @@ impl Layout {
 
     /// Whether the host's file at a path can be read as things stand.
     fn readable(&self, path: &AbsPath) -> bool {
-        self.around(path).is_some_and(|piece| {
-            matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned)
-        })
+        self.around(path).is_some_and(shows_host)
     }
 
     /// Whether a path can be written as things stand.
@@ -277,9 +280,9 @@ impl Layout {
         let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
         self.pieces.retain(|path, piece| {
             let above = || path.as_path().ancestors().skip(1);
-            let shows =
-                matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned);
-            !shows || ground.workspace.is_within(path) || !above().any(|dir| closed.contains(dir))
+            !shows_host(piece)
+                || ground.workspace.is_within(path)
+                || !above().any(|dir| closed.contains(dir))
         });
     }
 
@@ -298,6 +301,10 @@ impl Layout {
             at = at.parent();
         }
     }
+}
+
+fn shows_host(piece: &Piece) -> bool {
+    matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned)
 }
 
 fn system(layout: &mut Layout, site: &Site) {
@@ -320,11 +327,7 @@ fn system(layout: &mut Layout, site: &Site) {
 }
 
 fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
-    let usual = toolchain::HOME
-        .iter()
-        .map(|(name, kind)| (ground.home.as_path().join(name), *kind))
-        .chain(by_variable(&site.environment));
-    for (path, kind) in usual {
+    for (path, kind) in usual(&ground.home, &site.environment) {
         // What lies in the workspace is the workspace's, and home is no toolchain.
         let home = ground.home.as_path().starts_with(&path);
         if home || path.starts_with(ground.workspace.as_path()) {
