@@ -21,7 +21,7 @@ use crate::setup::{Options, Setup};
 use crate::terminal::{self, plain};
 use crate::wall::events::{Event, Events};
 use crate::wall::keeper::Keeper;
-use crate::wall::made::OwnDirectories;
+use crate::wall::made::Made;
 use crate::wall::survey::{Survey, survey};
 use crate::wall::sweep::Tampering;
 use crate::wall::{self, sweep};
@@ -38,7 +38,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     grant_by_flags(&mut setup, &args)?;
     grant_programs(&mut setup, &args);
     check_denials(&setup)?;
-    let _own = (!args.plan).then(|| OwnDirectories::make(&setup));
+    let _own = (!args.plan).then(|| Made::own_directories(&setup));
     let cwd = working_directory(&setup)?;
     let Survey { site, dangling, made } =
         survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), args.plan);
@@ -60,15 +60,14 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let events = Events::open(args.events.as_deref())
         .map_err(|error| Failure::usage(format!("--events: {error}")))?;
     let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
-    let births = sweep::before(&site.marked, &dangling, site.worktree.as_ref(), run.started);
+    let births = sweep::before(&site.marked, dangling, site.worktree.as_ref(), run.started);
     for dir in site.worktree.iter().flat_map(|worktree| &worktree.missing) {
         std::fs::create_dir_all(dir.as_path()).map_err(Failure::new)?;
     }
     let action =
         if args.learn { ViolationAction::Deny } else { setup.loaded.policy.violation.action.value };
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-    let keeper =
-        Keeper::new(&setup, &plan, births, dangling, action, events, run_id(), words, network);
+    let keeper = Keeper::new(&setup, &plan, births, action, events, run_id(), words, network);
     let ended = run.go(keeper, &site);
     drop(made);
     ended
@@ -172,7 +171,6 @@ impl Run<'_> {
             &site.grants,
             site.worktree.as_ref(),
             &keeper.births,
-            &keeper.dangling,
             self.started,
         );
         for tampering in &found {

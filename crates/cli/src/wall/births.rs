@@ -18,6 +18,8 @@ pub(crate) struct Births {
     before: BTreeSet<AbsPath>,
     /// Directories that were frozen as a whole: what is in them is as old as they are.
     frozen: BTreeSet<AbsPath>,
+    /// Protected paths that did not exist, but that a link led to.
+    dangling: BTreeSet<AbsPath>,
     worktree: Option<Worktree>,
     /// When the run began.
     since: SystemTime,
@@ -29,11 +31,20 @@ impl Births {
     pub(crate) fn new(
         before: impl IntoIterator<Item = AbsPath>,
         frozen: impl IntoIterator<Item = AbsPath>,
+        dangling: impl IntoIterator<Item = AbsPath>,
         worktree: Option<&Worktree>,
         since: SystemTime,
     ) -> Self {
-        let (before, frozen) = (before.into_iter().collect(), frozen.into_iter().collect());
-        Self { before, frozen, worktree: worktree.cloned(), since, made: RefCell::default() }
+        let dangling: BTreeSet<_> = dangling.into_iter().collect();
+        // What a link leads to belongs to what stood there.
+        let before = before.into_iter().chain(dangling.iter().cloned()).collect();
+        let (frozen, worktree) = (frozen.into_iter().collect(), worktree.cloned());
+        Self { before, frozen, dangling, worktree, since, made: RefCell::default() }
+    }
+
+    /// Protected paths that did not exist, but that a link led to.
+    pub(crate) fn dangling(&self) -> impl Iterator<Item = &AbsPath> {
+        self.dangling.iter()
     }
 
     /// The git directories that the run made, as far as it was seen.
@@ -61,6 +72,9 @@ impl Births {
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
+        if self.dangling.contains(path) {
+            return true;
+        }
         if let Some(worktree) = &self.worktree {
             if let Some(own) = worktree.writes(path) {
                 return !own;

@@ -34,8 +34,6 @@ pub(crate) struct Keeper<'a> {
     programs: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
     pub(crate) unseen: BTreeSet<PathBuf>,
-    /// Protected paths that do not exist, but that a link already leads to.
-    pub(crate) dangling: Vec<AbsPath>,
     pub(crate) action: ViolationAction,
     pub(crate) events: Events,
     pub(crate) run: String,
@@ -71,7 +69,6 @@ impl<'a> Keeper<'a> {
         setup: &'a Setup,
         plan: &'a Plan,
         births: Births,
-        dangling: Vec<AbsPath>,
         action: ViolationAction,
         events: Events,
         run: String,
@@ -89,7 +86,6 @@ impl<'a> Keeper<'a> {
             births,
             programs: programs(plan, &setup.ground),
             unseen: BTreeSet::new(),
-            dangling,
             action,
             events,
             run,
@@ -223,7 +219,7 @@ impl Warden for Keeper<'_> {
     }
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
-        self.dangling.contains(path) || self.births.forbids(&self.interest, path, operation)
+        self.births.forbids(&self.interest, path, operation)
     }
 
     /// Programs put the next version of a file beside it, under its name and something more.

@@ -8,8 +8,8 @@ use policy::wall::{Entry, Grant};
 
 use crate::setup::Setup;
 
-/// Files and directories that were made so that there is something to grant. Gone again if nothing
-/// was written.
+/// Files and directories that were made so that there is something to grant or to protect. Gone
+/// again if nothing was written.
 #[derive(Default)]
 pub(crate) struct Made(Vec<PathBuf>);
 
@@ -37,27 +37,10 @@ impl Made {
         }
         Self(made)
     }
-}
 
-impl Drop for Made {
-    fn drop(&mut self) {
-        for path in &self.0 {
-            if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
-                let _ = std::fs::remove_file(path);
-            }
-            // Fails for anything else, and where something is in it.
-            let _ = std::fs::remove_dir(path);
-        }
-    }
-}
-
-/// Ringwall's own directories that were made so that they can be protected. Gone again if nothing
-/// came into them.
-pub(crate) struct OwnDirectories(Vec<PathBuf>);
-
-impl OwnDirectories {
-    /// Makes those that the run could make otherwise.
-    pub(crate) fn make(setup: &Setup) -> Self {
+    /// Makes Ringwall's own directories that the run could make otherwise, so that they can be
+    /// protected.
+    pub(crate) fn own_directories(setup: &Setup) -> Self {
         let (ground, policy) = (&setup.ground, &setup.loaded.policy);
         let home = policy.level.value == Level::Full || !policy.filesystem.allow_write.is_empty();
         let within = |dir: &PathBuf| {
@@ -77,11 +60,15 @@ impl OwnDirectories {
     }
 }
 
-impl Drop for OwnDirectories {
+impl Drop for Made {
     fn drop(&mut self) {
-        for dir in self.0.iter().rev() {
-            // Fails where something is in it.
-            let _ = std::fs::remove_dir(dir);
+        // What lies in another comes after it.
+        for path in self.0.iter().rev() {
+            if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
+                let _ = std::fs::remove_file(path);
+            }
+            // Fails for anything else, and where something is in it.
+            let _ = std::fs::remove_dir(path);
         }
     }
 }

@@ -32,7 +32,6 @@ pub(crate) fn sweep(
     grants: &[Grant],
     worktree: Option<&Worktree>,
     births: &Births,
-    dangling: &[AbsPath],
     since: SystemTime,
 ) -> Vec<Tampering> {
     // Elsewhere somebody else made it: a repository can have links that lead anywhere.
@@ -42,7 +41,7 @@ pub(crate) fn sweep(
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
     let led = |path: &AbsPath| aside(path.as_path(), "what a protected name leads to appeared");
-    let mut found: Vec<_> = dangling.iter().filter(made).map(led).collect();
+    let mut found: Vec<_> = births.dangling().filter(made).map(led).collect();
     let (policy, ground) = (&setup.loaded.policy, &setup.ground);
     let mut now = survey::protected_now(policy, ground, grants);
     // What the run made where nobody looks, because there is too much.
@@ -230,12 +229,12 @@ fn aside(path: &Path, what: &str) -> Tampering {
 /// The names that stood before a run.
 pub(crate) fn before(
     marked: &[Marked],
-    dangling: &[AbsPath],
+    dangling: Vec<AbsPath>,
     worktree: Option<&Worktree>,
     since: SystemTime,
 ) -> Births {
     let whole = |marked: &&Marked| marked.mark == Mark::Frozen && marked.entry == Entry::Directory;
     let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
     let names = marked.iter().map(|marked| marked.path.clone());
-    Births::new(names.chain(dangling.iter().cloned()), frozen, worktree, since)
+    Births::new(names, frozen, dangling, worktree, since)
 }
