@@ -14,7 +14,7 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
         yard.write("project/sub/other.txt", "other\n");
         for (rule, dir) in [("**/*.pem", "sub"), (&named, "sub"), (&deeper, "deep/er")] {
             let config = format!("[filesystem]\ndeny_read = [\"{rule}\"]\n");
-            yard.write("home/.config/ringwall/ringwall.toml", &config);
+            yard.configure(&config);
             if rule == "**/*.pem" {
                 assert_eq!(yard.run(&[], "cat old.pem").code, Some(77));
             }
@@ -58,7 +58,7 @@ fn a_deny_rule_holds_for_what_its_path_leads_to() {
         for base in ["~/.cargo", &project] {
             for rule in ["link/a.key", "link", "link/*.key"] {
                 let config = format!("[filesystem]\ndeny_read = [\"{base}/{rule}\"]\n");
-                yard.write("home/.config/ringwall/ringwall.toml", &config);
+                yard.configure(&config);
                 for way in ["link", "real"] {
                     let ran = yard.run(&[], &format!("cat {base}/{way}/a.key"));
                     let told = (ran.code, ran.stdout.as_str());
@@ -78,7 +78,7 @@ fn a_deny_rule_holds_where_everything_else_can_be_read() {
         let secret = yard.path("outside/secret.txt").display().to_string();
         let rules = format!("deny_read = [\"~/notes/*.key\", \"{secret}\"]");
         let config = format!("level = \"full\"\n[filesystem]\n{rules}\n");
-        yard.write("home/.config/ringwall/ringwall.toml", &config);
+        yard.configure(&config);
         let ran = yard.run(&[], "cat ~/notes/a.txt");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "NOTE\n"), "{ran:?}");
         for denied in ["~/notes/a.key", &secret] {
@@ -106,7 +106,7 @@ fn a_deny_rule_holds_in_the_toolchain_too() {
             ("~/.c*/private", "~/.cargo/private/key"),
         ] {
             let config = format!("[filesystem]\ndeny_read = [\"{rule}\"]\n");
-            yard.write("home/.config/ringwall/ringwall.toml", &config);
+            yard.configure(&config);
             let ran = yard.run(&[], &format!("cat {denied}"));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{rule}: {ran:?}");
             let ran = yard.run(&[], "cat ~/.cargo/bin/tool");
@@ -143,7 +143,7 @@ fn no_grant_reaches_into_what_is_denied_or_protected() {
             ),
         ] {
             let config = format!("[filesystem]\n{rules}\n");
-            yard.write("home/.config/ringwall/ringwall.toml", &config);
+            yard.configure(&config);
             let ran = yard.run(&[], script);
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{rules}: {ran:?}");
             // Nor where nobody watches.
@@ -179,7 +179,7 @@ fn a_denied_name_that_leads_to_what_is_the_runs_own_breaks_nothing() {
     for who in everybody() {
         let yard = Yard::new(who);
         let config = "[filesystem]\ndeny_read = [\"**/secret\"]\n";
-        yard.write("home/.config/ringwall/ringwall.toml", config);
+        yard.configure(config);
         for target in ["/proc", "/proc/self/fd", "/dev", "/dev/null", "/dev/shm", "/tmp", "/"] {
             let link = yard.path("project/secret");
             symlink(target, &link).unwrap();
@@ -197,7 +197,7 @@ fn a_run_keeps_its_own_processes_and_devices_whatever_is_granted() {
         for path in ["/proc", "/proc/self", "/dev", "/dev/pts", "/dev/null"] {
             for access in ["read", "write"] {
                 let config = format!("[filesystem]\nallow_{access} = [\"{path}\"]\n");
-                yard.write("home/.config/ringwall/ringwall.toml", &config);
+                yard.configure(&config);
                 let script = "echo > /dev/null && cat /proc/self/comm && cat /proc/$$/comm; :";
                 let ran = yard.run(&[], script);
                 let told = (ran.code, ran.stdout.as_str());
@@ -217,7 +217,7 @@ fn a_run_in_a_workspace_that_a_rule_denies_is_refused() {
             for level in ["readonly", "full"] {
                 let config =
                     format!("level = \"{level}\"\n[filesystem]\ndeny_read = [\"{rule}\"]\n");
-                yard.write("home/.config/ringwall/ringwall.toml", &config);
+                yard.configure(&config);
                 let ran = yard.run(&[], "true");
                 assert_eq!(ran.code, Some(78), "{level} {rule}: {ran:?}");
                 for part in [&format!("`{rule}` in deny_read"), "ringwall.toml:3", &project] {

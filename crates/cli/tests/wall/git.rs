@@ -19,13 +19,8 @@ const WORKTREE: &str = "cd .. && rm -rf project && mkdir repo && cd repo && git 
     && git branch loose && git tag v2 && git config extensions.worktreeConfig true \
     && git worktree add -q ../project ";
 
-fn prepare(yard: &Yard, script: &str) {
-    let made = yard.bare(script);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-}
-
 fn deny(yard: &Yard) {
-    yard.write("home/.config/ringwall/ringwall.toml", "[violation]\naction = \"deny\"\n");
+    yard.configure("[violation]\naction = \"deny\"\n");
 }
 
 fn assert_clean(ran: &Ran) {
@@ -68,7 +63,7 @@ fn a_day_in_a_checkout() {
     for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
     {
         let yard = Yard::new(who);
-        prepare(&yard, CHECKOUT);
+        yard.prepare(CHECKOUT);
         let ran = yard.run(
             &["--attribution", attribution],
             "set -ex
@@ -109,7 +104,7 @@ fn a_day_in_a_checkout() {
 fn repositories_that_a_run_makes_are_its_own() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, CHECKOUT);
+        yard.prepare(CHECKOUT);
         let ran = yard.run(
             &[],
             "set -ex
@@ -134,9 +129,9 @@ fn repositories_that_a_run_makes_are_its_own() {
 fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, CHECKOUT);
-        prepare(&yard, "git init -q --bare ../bare && mv ../bare ./vendor.git && git branch other");
-        prepare(&yard, "git init -q real && mkdir linked && ln -s ../real/.git linked/.git");
+        yard.prepare(CHECKOUT);
+        yard.prepare("git init -q --bare ../bare && mv ../bare ./vendor.git && git branch other");
+        yard.prepare("git init -q real && mkdir linked && ln -s ../real/.git linked/.git");
         let before = files(&yard.path("project"), &[]);
         for script in [
             "git config core.pager 'echo PLANTED'",
@@ -180,9 +175,9 @@ fn a_worktree_commits_to_its_own_branch() {
     for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
     {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        yard.prepare(&format!("{WORKTREE} -b agent/one"));
         // What the other side goes on with meanwhile.
-        prepare(&yard, "cd ../repo && echo more > more && git add more && git commit -qm more");
+        yard.prepare("cd ../repo && echo more > more && git add more && git commit -qm more");
         let before = files(&yard.path("repo"), OWN);
         let ran = yard.run(
             &["--attribution", attribution],
@@ -213,14 +208,14 @@ fn a_worktree_commits_to_its_own_branch() {
 fn a_worktree_changes_nothing_else_in_its_repository() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        yard.prepare(&format!("{WORKTREE} -b agent/one"));
         deny(&yard);
         let before = files(&yard.path("repo"), OWN);
         let own = ["commondir", "gitdir", "HEAD"].map(|name| {
             let name = format!("repo/.git/worktrees/project/{name}");
             (name.clone(), yard.read(&name))
         });
-        prepare(&yard, "echo own > own && git add own && git commit -qm own");
+        yard.prepare("echo own > own && git add own && git commit -qm own");
         let main = yard.bare("git rev-parse main");
         let main = String::from_utf8_lossy(&main.stdout).trim().to_owned();
         let objects = files(&yard.path("repo/.git/objects"), &[]);
@@ -303,9 +298,9 @@ fn a_worktree_works_whatever_its_branch_is_called_and_wherever_it_is_kept() {
             [("one", false), ("one", true), ("a/b/c", true), ("agent/one", true)]
         {
             let yard = Yard::new(who);
-            prepare(&yard, &format!("{WORKTREE} -b {branch}"));
+            yard.prepare(&format!("{WORKTREE} -b {branch}"));
             if packed {
-                prepare(&yard, "cd ../repo && git gc -q && git pack-refs --all");
+                yard.prepare("cd ../repo && git gc -q && git pack-refs --all");
             }
             let tell = format!("cd ../repo && git show-ref | grep -v 'refs/heads/{branch}$'");
             let before = yard.bare(&tell).stdout;
@@ -322,7 +317,7 @@ fn a_worktree_works_whatever_its_branch_is_called_and_wherever_it_is_kept() {
 fn a_worktree_on_no_branch_keeps_its_commits_to_itself() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} --detach"));
+        yard.prepare(&format!("{WORKTREE} --detach"));
         let before = files(&yard.path("repo"), OWN);
         let ran = yard.run(&[], "set -e; echo a > a; git add a; git commit -qm second");
         assert_clean(&ran);
@@ -339,7 +334,7 @@ fn a_worktree_on_no_branch_keeps_its_commits_to_itself() {
 fn a_worktree_cannot_make_another_branch_its_own() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        yard.prepare(&format!("{WORKTREE} -b agent/one"));
         deny(&yard);
         let before = files(&yard.path("repo"), OWN);
         let head = yard.path("repo/.git/worktrees/project/HEAD");
@@ -368,11 +363,11 @@ fn a_worktree_cannot_make_another_branch_its_own() {
 fn a_git_file_that_lies_opens_nothing() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        yard.prepare(&format!("{WORKTREE} -b agent/one"));
         let repo = yard.path("repo").display().to_string();
         let outside = yard.path("outside").display().to_string();
         // The repository itself; another's worktree; a directory that only claims to be one.
-        prepare(&yard, "cd ../repo && git worktree add -q -b agent/two ../second");
+        yard.prepare("cd ../repo && git worktree add -q -b agent/two ../second");
         for name in ["HEAD", "commondir", "gitdir"] {
             yard.write(&format!("outside/x/worktrees/w/{name}"), "../..\n");
         }
@@ -403,7 +398,7 @@ fn a_git_file_that_lies_opens_nothing() {
 fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, &format!("{WORKTREE} -b agent/one"));
+        yard.prepare(&format!("{WORKTREE} -b agent/one"));
         let before = files(&yard.path("repo"), &[]);
         let repo = yard.path("repo").display().to_string();
         let script = "git log -1 --format=%s; git=$(git rev-parse --git-common-dir)
@@ -415,7 +410,7 @@ fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
         }
         // Nor one whose repository a rule denies.
         let rule = format!("[filesystem]\ndeny_write = [\"{repo}\"]\n");
-        yard.write("home/.config/ringwall/ringwall.toml", &rule);
+        yard.configure(&rule);
         for attribution in ["tripwire", "inferred"] {
             let ran = yard.run(&["--attribution", attribution], script);
             assert!(files(&yard.path("repo"), &[]) == before, "{attribution}: {ran:?}");
@@ -427,9 +422,7 @@ fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
 fn worktrees_inside_a_bare_repository_do_not_see_each_other() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(
-            &yard,
-            "git init -q -b main . && git add -A && git commit -qm first
+        yard.prepare("git init -q -b main . && git add -A && git commit -qm first
             git clone -q --bare . ../bare.git && cd ../bare.git
             git worktree add -q -b one one && git worktree add -q -b two two && echo SECRET > two/.env",
         );

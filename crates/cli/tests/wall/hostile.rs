@@ -7,15 +7,6 @@ use crate::yard::{Ran, Yard, everybody};
 const WATCHED: &[&str] = &[];
 const UNWATCHED: &[&str] = &["--attribution", "inferred"];
 
-fn configure(yard: &Yard, text: &str) {
-    yard.write("home/.config/ringwall/ringwall.toml", text);
-}
-
-fn prepare(yard: &Yard, script: &str) {
-    let made = yard.bare(script);
-    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-}
-
 fn moved_aside(ran: &Ran, name: &str) -> bool {
     let path = |event: &&serde_json::Value| event["path"].as_str().unwrap().ends_with(name);
     ran.events("tampering").into_iter().any(|event| path(&event) && !event["moved_to"].is_null())
@@ -112,7 +103,7 @@ fn what_a_dangling_protected_name_leads_to_is_moved_aside() {
 fn what_is_hidden_is_protected_all_the_same() {
     for who in everybody() {
         let yard = Yard::new(who);
-        configure(&yard, "[filesystem]\ndeny_read = [\"**/.env*\"]\n");
+        yard.configure("[filesystem]\ndeny_read = [\"**/.env*\"]\n");
         let ran = yard.run(UNWATCHED, "echo evil > .envrc");
         let gone = yard.path("project/.envrc").symlink_metadata().is_err();
         assert!(gone || moved_aside(&ran, ".envrc"), "{ran:?}");
@@ -134,7 +125,7 @@ fn nothing_gives_ringwalls_own_files_away() {
             "[filesystem]\nallow_write = [\"~\"]",
             "level = \"full\"\n[filesystem]\ndeny_read = [\"~/.local/state/ringwall/audit\"]",
         ] {
-            configure(&yard, &format!("{rules}\n"));
+            yard.configure(&format!("{rules}\n"));
             for attribution in [WATCHED, UNWATCHED] {
                 let ran = yard.run(
                     attribution,
@@ -157,8 +148,7 @@ fn nothing_gives_ringwalls_own_files_away() {
 fn another_checkout_in_the_workspace_is_not_written() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(
-            &yard,
+        yard.prepare(
             "git init -q -b main . && git add -A && git commit -qm first && git worktree add -q wt",
         );
         for attribution in [WATCHED, UNWATCHED] {
@@ -180,13 +170,13 @@ fn credentials_that_are_links_are_closed_where_they_lie() {
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
         }
         // A pattern happens to match it, its name means it.
-        configure(&yard, "[filesystem]\nallow_read = [\"~/.cargo/*\"]\n");
+        yard.configure("[filesystem]\nallow_read = [\"~/.cargo/*\"]\n");
         yard.write("home/.cargo/credentials", "TOKEN\n");
         for path in ["~/.cargo/private/token", "~/.cargo/credentials"] {
             let ran = yard.run(&[], &format!("cat {path}"));
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
         }
-        configure(&yard, "");
+        yard.configure("");
         // A toolchain that is elsewhere as a whole.
         yard.write("outside/cargo/credentials.toml", "TOKEN\n");
         std::fs::remove_dir_all(yard.path("home/.cargo")).unwrap();
@@ -203,10 +193,10 @@ fn credentials_that_are_links_are_closed_where_they_lie() {
 fn at_level_full_what_is_protected_in_the_home_stays() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(&yard, "mkdir ~/repo && git init -q ~/repo");
+        yard.prepare("mkdir ~/repo && git init -q ~/repo");
         yard.write("home/.bashrc", "KEPT\n");
         yard.write("home/notes/kept", "KEPT\n");
-        configure(&yard, "level = \"full\"\n[filesystem]\ndeny_write = [\"~/notes\"]\n");
+        yard.configure("level = \"full\"\n[filesystem]\ndeny_write = [\"~/notes\"]\n");
         for attribution in [WATCHED, UNWATCHED] {
             for file in [".bashrc", "notes/kept"] {
                 let ran = yard.run(attribution, &format!("echo x > ~/{file}"));
@@ -277,7 +267,7 @@ fn places_behind_links_do_not_keep_the_wall_from_coming_up() {
         std::fs::create_dir_all(yard.path("home/.local")).unwrap();
         symlink(yard.path("outside/state"), yard.path("home/.local/state")).unwrap();
         yard.own();
-        configure(&yard, "[filesystem]\ndeny_read = [\"~/**/*.pem\"]\n");
+        yard.configure("[filesystem]\ndeny_read = [\"~/**/*.pem\"]\n");
         for level in ["readwrite", "full"] {
             for attribution in ["tripwire", "inferred"] {
                 let options = ["--level", level, "--attribution", attribution];
@@ -295,8 +285,7 @@ fn places_behind_links_do_not_keep_the_wall_from_coming_up() {
 fn repositories_can_be_copied_and_set_up() {
     for who in everybody() {
         let yard = Yard::new(who);
-        prepare(
-            &yard,
+        yard.prepare(
             "git init -q -b main ../lib && cd ../lib && git commit -q --allow-empty -m one",
         );
         let lib = yard.path("lib").display().to_string();
@@ -312,11 +301,9 @@ fn repositories_can_be_copied_and_set_up() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
         assert!(ran.events("tampering").is_empty(), "{ran:?}");
         // Looking writes nothing.
-        prepare(
-            &yard,
-            "rm -rf one two mirror.git && git init -q -b main . && git add -A && git commit -qm first",
+        yard.prepare("rm -rf one two mirror.git && git init -q -b main . && git add -A && git commit -qm first",
         );
-        prepare(&yard, "sleep 0.01; touch hello.txt");
+        yard.prepare("sleep 0.01; touch hello.txt");
         let ran = yard.run(&["--level", "readonly"], "git status --short");
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }

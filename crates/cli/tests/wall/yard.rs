@@ -80,6 +80,11 @@ impl Yard {
         path
     }
 
+    /// Writes the user's configuration.
+    pub(crate) fn configure(&self, text: &str) {
+        self.write("home/.config/ringwall/ringwall.toml", text);
+    }
+
     pub(crate) fn read(&self, path: &str) -> String {
         std::fs::read_to_string(self.path(path)).unwrap()
     }
@@ -162,6 +167,12 @@ impl Yard {
             .env("XDG_STATE_HOME", self.path("state"))
             .env("PATH", format!("{}/.cargo/bin:/usr/local/bin:/usr/bin:/bin", home.display()));
         Ran::new(&command.output().unwrap(), &events)
+    }
+
+    /// Does something with no wall around it, which must succeed.
+    pub(crate) fn prepare(&self, script: &str) {
+        let made = self.bare(script);
+        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
     }
 
     /// The same script with no wall around it, as the same user in the same place.
