@@ -162,19 +162,21 @@ impl Inside<'_> {
         let lost = || Failed::new(Step::Fork, io::Error::other("a thread was lost"));
         sys::make_room_for_descriptors(self.socket.as_fd(), 2 * self.plan.pieces.len() + 64);
         std::thread::scope(|scope| {
-            let (hand_over, to_place) = mpsc::channel();
+            let (hand_over, to_place) = mpsc::channel::<Later<'_>>();
             let (tell_made, made) = mpsc::channel();
             let (tell_rest, rest) = mpsc::channel();
             let beside = move || {
                 self.processors.leave();
                 let network = self.network()?;
-                let later: Later<'_> = to_place.recv().map_err(|_| lost())?;
+                // Whoever does not listen any more has failed, and is about to say so.
+                let Ok(later) = to_place.recv() else { return Ok(()) };
                 let mut rights = self.rights()?;
                 let stock = later.make(rights.as_mut())?;
-                tell_made.send((network, rights)).map_err(|_| lost())?;
+                let Ok(()) = tell_made.send((network, rights)) else { return Ok(()) };
                 let Placed { private, missing } = stock.place()?;
                 self.tell_private(&private)?;
-                tell_rest.send(Rest { missing, program: self.program() }).map_err(|_| lost())
+                let _ = tell_rest.send(Rest { missing, program: self.program() });
+                Ok(())
             };
             let beside = self.processors.start_beside(|| {
                 std::thread::Builder::new().spawn_scoped(scope, move || {

@@ -201,6 +201,30 @@ fn a_file_that_cannot_be_opened_leaves_no_hole() {
     }
 }
 
+/// Two threads build the wall. When one fails, the other finds itself alone: that is no reason of
+/// its own, and must not be heard before the true one.
+#[test]
+fn only_the_thread_that_failed_says_why() {
+    for who in everybody() {
+        let Some(ground) = Ground::new(who, &[], Whose::Ours) else { return };
+        let log = ground.yard.write("calls.txt", "");
+        // The second thing that the first thread says is its failure; it is held up on its way.
+        let faults = ["inject=pivot_root:error=EIO", "inject=sendmsg:delay_enter=1000000:when=2"];
+        let [root, delay] = faults;
+        let log_to = log.to_str().unwrap();
+        let strace = ["-e", "trace=sendmsg,pivot_root", "-e", root, "-e", delay, "-o", log_to];
+        let ran = ground.run("a late word", &strace);
+        let said = fs::read_to_string(&log).unwrap();
+        assert_eq!(ran.code, Some(69), "{ran:?}");
+        assert!(ran.stderr.contains("making the root"), "{ran:?}");
+        if !said.contains("DELAYED") {
+            eprintln!("skipped: there is no tripwire, and so nothing is said before the failure");
+            return;
+        }
+        assert_eq!(said.matches("Failed").count(), 1, "{said}");
+    }
+}
+
 /// Who makes a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Whose {
