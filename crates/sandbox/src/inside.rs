@@ -381,6 +381,8 @@ impl Inside<'_> {
 
     /// The first process of a namespace inherits every orphan, and its end is everybody's end.
     fn wait(&self, command: i32) -> ! {
+        // Its own end need not wait for the supervisor's.
+        self.processors.restore();
         loop {
             match sys::wait_any() {
                 Ok((pid, status)) => {

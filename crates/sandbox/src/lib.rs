@@ -28,6 +28,7 @@ mod processors;
 mod program;
 mod rights;
 mod skeleton;
+mod standard;
 mod supervisor;
 mod sys;
 mod talk;

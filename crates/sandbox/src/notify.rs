@@ -21,6 +21,7 @@ use crate::calls::{self, Address, Call, Described, PathArgument};
 use crate::drafts::Drafts;
 use crate::lock::Lock;
 use crate::program::Program;
+use crate::standard;
 use crate::sys::{self, Notification, Reply};
 use crate::warden::{Ruling, Warden};
 use crate::{Attempt, Operation};
@@ -287,7 +288,17 @@ impl Watcher<'_> {
             // `mkdir -p` makes what is there; it gets the answer that it expects.
             return Judged::Reply(Reply::Errno(libc::EEXIST));
         }
-        if self.warden.is_habit(path, operation) {
+        let opens = matches!(
+            operation,
+            Operation::Read | Operation::Write | Operation::Create | Operation::Truncate
+        );
+        let leave = opens.then(|| standard::leave(path.as_path())).flatten().unwrap_or_default();
+        let given = if writes { leave.write } else { leave.read };
+        if given {
+            // `echo > /dev/stderr`: what came on a standard descriptor has that name as well.
+            return go_on;
+        }
+        if self.warden.is_habit(path, operation) || writes && leave.add {
             self.warden.probed(&attempt, &Program::look_up_here(pid));
             let errno = if writes { libc::EACCES } else { libc::ENOENT };
             return Judged::Reply(Reply::Errno(errno));

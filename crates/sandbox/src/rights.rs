@@ -9,10 +9,10 @@ use landlock::{
     Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
 };
 use model::{Base, Kind, Net, Piece, Plan};
-use rustix::fs::FileType;
 
 use crate::failure::{Failed, Step};
 use crate::got::Enforcement;
+use crate::standard::{self, Given};
 use crate::sys;
 
 /// The version of Landlock that this kernel speaks; zero for none.
@@ -21,14 +21,17 @@ pub fn version() -> i32 {
     sys::landlock_version()
 }
 
+/// The first version with scopes for signals and abstract sockets.
+const SCOPES: i32 = 6;
+
 /// What a process may do with files, before it is held to that.
 ///
-/// In namespaces, mounts decide what is there and what can be written; Landlock adds that nothing
-/// is written outside the ground whatever the mounts say, that no mount changes, and that signals
-/// and abstract sockets stay inside. Reading is left to the mounts, because every open would pay
-/// for a rule about it, with one exception: what was handed over as an open descriptor leads around
-/// them. Then reading below a directory is allowed at the root only (a read that Landlock refuses
-/// inside never reaches the tripwire, and nobody would be told), and a file is not truncated.
+/// In namespaces, mounts decide what is there and what can be written; Landlock adds that signals
+/// and abstract sockets stay inside. Every open pays for any rule about files, so there is one only
+/// where mounts do not decide: what was handed over as an open descriptor leads around them. Then
+/// nothing is written or truncated outside the ground, and reading below a directory is allowed at
+/// the root only (a read that Landlock refuses inside never reaches the tripwire, and nobody would
+/// be told).
 pub(crate) struct Rights<'a> {
     plan: &'a Plan,
     enforcement: Enforcement,
@@ -49,25 +52,25 @@ impl<'a> Rights<'a> {
         }
         let abi = ABI::from(version);
         let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
-        let given = given();
+        let given = standard::given();
         // Files that are made later are handed over by descriptor as well.
         let reads = enforcement == Enforcement::Landlock
             || given == Given::Directory
             || !plan.late.is_empty();
         let handled = if reads {
             all
-        } else if given == Given::File {
+        } else if given == Given::File || version < SCOPES {
             all & !read
         } else {
-            // Whoever may truncate is asked at every open as well. What cannot be written behind a
-            // mount cannot be truncated there.
-            all & !(read | AccessFs::Truncate)
+            BitFlags::EMPTY
         };
         let create = || -> Result<_, RulesetError> {
             let mut ruleset = Ruleset::default()
                 .set_compatibility(CompatLevel::BestEffort)
-                .handle_access(handled)?
                 .scope(Scope::from_all(abi))?;
+            if !handled.is_empty() {
+                ruleset = ruleset.handle_access(handled)?;
+            }
             if enforcement == Enforcement::Landlock && plan.network == Net::Own {
                 ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
             }
@@ -125,6 +128,15 @@ impl<'a> Rights<'a> {
         if self.enforcement == Enforcement::Landlock {
             self.add_path(Path::new("/proc"), true, read)?;
         }
+        // They can be opened by their names, such as `/dev/stderr`, too.
+        for (descriptor, _, leave) in standard::files() {
+            if leave.read {
+                self.add(descriptor, false, AccessFs::ReadFile.into())?;
+            }
+            if leave.write {
+                self.add(descriptor, false, AccessFs::WriteFile | AccessFs::Truncate)?;
+            }
+        }
         // The rights asked for are those that this kernel knows, so all of them must hold.
         match self.ruleset.restrict_self().map_err(failed)?.ruleset {
             RulesetStatus::FullyEnforced => Ok(self.version),
@@ -172,6 +184,10 @@ impl<'a> Rights<'a> {
         access: BitFlags<AccessFs>,
     ) -> Result<(), Failed> {
         let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
+        let access = access & self.handled;
+        if access.is_empty() {
+            return Ok(());
+        }
         (&mut self.ruleset).add_rule(PathBeneath::new(place, access)).map_err(failed)?;
         Ok(())
     }
@@ -190,30 +206,4 @@ pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
 
 fn failed(error: impl ToString) -> Failed {
     Failed::new(Step::Landlock, io::Error::other(error.to_string()))
-}
-
-/// The most that the command can do with what it gets on its standard descriptors.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Given {
-    /// Read and write it.
-    Stream,
-    /// Open it anew, with other rights.
-    File,
-    /// Reach what is below it.
-    Directory,
-}
-
-fn given() -> Given {
-    let all = [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()];
-    let kind = |descriptor| match rustix::fs::fstat(descriptor) {
-        Ok(file) => match FileType::from_raw_mode(file.st_mode) {
-            FileType::Directory => Given::Directory,
-            FileType::RegularFile => Given::File,
-            _ => Given::Stream,
-        },
-        // One that is not there leads nowhere.
-        Err(rustix::io::Errno::BADF) => Given::Stream,
-        Err(_) => Given::Directory,
-    };
-    all.map(kind).into_iter().max().unwrap_or(Given::Directory)
 }

@@ -31,8 +31,8 @@ fn mounts_hide_what_is_outside() {
 
 #[test]
 fn landlock_keeps_what_mounts_do_not_know() {
-    // What comes on standard input is still on the mounts that it was opened on. Whoever watches
-    // calls would refuse an honest one.
+    // What comes on a standard descriptor is still on the mounts that it was opened on. Whoever
+    // watches calls would refuse an honest one.
     holds_with(
         &["--attribution", "inferred"],
         "landlock",
@@ -40,6 +40,8 @@ fn landlock_keeps_what_mounts_do_not_know() {
             "open for writing what came on standard input",
             "cut off what came on standard input",
             "cut off what came on standard input while opening it",
+            "cut off what is only added to",
+            "write over what is only added to",
             "read below standard input",
         ],
     );

@@ -118,8 +118,32 @@ impl Drop for Terminal {
     }
 }
 
+/// Landlock and seccomp alone.
+const LANDLOCK: &[&str; 2] = &["--enforcement", "landlock"];
+
 fn wall(yard: &Yard) -> String {
     format!("{} run --", yard.binary().display())
+}
+
+#[test]
+fn streams_can_be_opened_by_their_names() {
+    let tiers = [&["--attribution", "tripwire"], &["--attribution", "notify"], LANDLOCK];
+    for (who, options) in everybody().into_iter().flat_map(|who| tiers.map(|tier| (who, tier))) {
+        let yard = Yard::new(who);
+        let minimum = "[confinement]\nminimum = \"landlock\"\n";
+        yard.write("home/.config/ringwall/ringwall.toml", minimum);
+        let run = format!("{} run {} --", yard.binary().display(), options.join(" "));
+        let inner = "'cat /dev/stdin; echo one > /dev/stdout; echo two > /dev/stderr'";
+        // A file to read has rules about files made; the streams to write are no part of them.
+        for input in ["< /dev/null", "< ../outside/secret.txt"] {
+            let script = format!("{run} bash -c {inner} {input} > ../out.txt 2> ../err.txt");
+            let done = yard.bare(&script);
+            let (out, err) = (yard.read("out.txt"), yard.read("err.txt"));
+            assert!(done.status.success(), "{options:?} {script}: {out} {err}");
+            assert!(out.ends_with("one\n"), "{options:?} {script}: {out} {err}");
+            assert_eq!(err, "two\n", "{options:?} {script}");
+        }
+    }
 }
 
 #[test]
