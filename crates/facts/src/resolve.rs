@@ -34,7 +34,7 @@ enum Entry {
 
 /// What somebody else finds at a path where that differs from what stands here: where the link
 /// there leads, or why there is none, as `readlink` says it.
-pub type Elsewhere<'a> = &'a dyn Fn(&Path) -> Option<io::Result<PathBuf>>;
+pub type Elsewhere<'a> = &'a dyn Fn(&AbsPath) -> Option<io::Result<PathBuf>>;
 
 impl Resolver {
     /// Where an absolute path leads.
@@ -76,7 +76,7 @@ impl Resolver {
             walk.at = next;
             return Ok(());
         }
-        let theirs = elsewhere(next.as_path());
+        let theirs = elsewhere(&next);
         let here = theirs.is_none();
         let entry = match theirs {
             Some(found) => told(found),
@@ -164,7 +164,7 @@ impl Walk {
         if self.missing {
             return Err(Unresolvable::ClimbsFromMissing);
         }
-        if elsewhere(self.at.as_path()).is_some() {
+        if elsewhere(&self.at).is_some() {
             self.at = self.at.parent();
             return Ok(());
         }
@@ -238,12 +238,13 @@ mod tests {
         let (_guard, root) = tree();
         std::fs::create_dir(root.join("dir")).unwrap();
         let dir = root.join("dir");
-        let elsewhere = |path: &Path| match path.strip_prefix("/private").ok()?.to_str()? {
-            "link" => Some(Ok(dir.clone())),
-            "up" => Some(Ok("link/..".into())),
-            "gone" => Some(Err(ErrorKind::NotFound.into())),
-            _ => Some(Err(Errno::INVAL.into())),
-        };
+        let elsewhere =
+            |path: &AbsPath| match path.as_path().strip_prefix("/private").ok()?.to_str()? {
+                "link" => Some(Ok(dir.clone())),
+                "up" => Some(Ok("link/..".into())),
+                "gone" => Some(Err(ErrorKind::NotFound.into())),
+                _ => Some(Err(Errno::INVAL.into())),
+            };
         let leads = |path: &str| {
             Resolver::default().resolve_for(Path::new(path), &elsewhere).unwrap().to_string()
         };

@@ -361,7 +361,7 @@ impl Watcher<'_> {
     fn leads(&mut self, named: &Path, follow: bool, pid: u32) -> Option<AbsPath> {
         let links =
             Links { plan: self.plan, processes: self.processes, private: self.private, pid };
-        let links = |path: &Path| links.at(path);
+        let links = |path: &AbsPath| links.at(path);
         if follow {
             return self.warden.resolve(named, &links);
         }

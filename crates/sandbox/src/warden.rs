@@ -10,7 +10,7 @@ use crate::{Attempt, Operation};
 
 /// Where the link at a path leads for somebody inside, or why there is none, where that differs from
 /// what stands there on the host.
-pub type Links<'a> = &'a dyn Fn(&Path) -> Option<std::io::Result<std::path::PathBuf>>;
+pub type Links<'a> = &'a dyn Fn(&AbsPath) -> Option<std::io::Result<std::path::PathBuf>>;
 
 /// Answers the supervisor's questions while a run goes on.
 pub trait Warden {

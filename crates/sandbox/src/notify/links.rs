@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Kind, Plan};
@@ -20,12 +20,12 @@ pub(super) struct Links<'a> {
 }
 
 impl Links<'_> {
-    pub(super) fn at(&self, path: &Path) -> Option<io::Result<PathBuf>> {
-        if let Ok(below) = path.strip_prefix("/proc") {
-            return self.of_process(below);
+    pub(super) fn at(&self, path: &AbsPath) -> Option<io::Result<PathBuf>> {
+        let bytes = path.as_path().as_os_str().as_bytes();
+        if let Some(b"" | [b'/', ..]) = bytes.strip_prefix(b"/proc") {
+            return self.of_process(path.as_path().strip_prefix("/proc").ok()?);
         }
-        let path = AbsPath::lexical(path).ok()?;
-        let piece = self.plan.piece(&path)?;
+        let piece = self.plan.piece(path)?;
         match piece.kind {
             Kind::Scratch | Kind::Overlay => {}
             Kind::Text(_) | Kind::Device | Kind::Terminals => return Some(no_link()),

@@ -1,8 +1,9 @@
 //! What ordinary work costs behind the wall: processor time and wall time, inside and outside.
 //!
-//! Nothing is subtracted: what the supervisor does counts as the run's own. A program that works
-//! for a few milliseconds says more about start-up than about work, so its figure is taken from
-//! runs that call it many times, as an agent's session does; one call alone is shown beside it.
+//! What the supervisor does for a call counts as the call's own. Starting a run has figures of its
+//! own, so a program that works for a few milliseconds is measured by what each further call in a
+//! run costs, as in an agent's session. What any seccomp filter costs on this machine is shown
+//! beside it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,9 +20,6 @@ use crate::workspace::output;
 /// The standard library cannot ask what a child used.
 const CLOCK: &str = include_str!("clock.py");
 
-/// Single calls are measured in one round of so many.
-const SINGLE_EVERY: u32 = 20;
-
 /// Calls a command so many times, and ends with the first that fails.
 const REPEAT: &str = "n=$1; shift; while [ $n -gt 0 ]; do \"$@\" || exit; n=$((n-1)); done";
 
@@ -29,12 +27,8 @@ pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Result<Vec<F
     let bench = Bench { scene, clock: scene.write("clock.py", CLOCK)? };
     let mut figures = Vec::new();
     for kind in works::ALL {
-        let measured = (kind.set)(scene, peers).and_then(|work| {
-            if work.calls > 1 {
-                bench.compare(kind.name, &work, 1, rounds.div_ceil(SINGLE_EVERY))?;
-            }
-            bench.compare(kind.name, &work, work.calls, rounds.div_ceil(work.every))
-        });
+        let measured = (kind.set)(scene, peers)
+            .and_then(|work| bench.compare(kind.name, &work, rounds.div_ceil(work.every)));
         if let Err(failure) = &measured {
             skipped(kind.name, failure);
         }
@@ -47,13 +41,51 @@ pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Result<Vec<F
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Outside,
+    Filtered,
     Inside,
 }
 
+impl Side {
+    const ALL: [Self; 3] = [Self::Outside, Self::Filtered, Self::Inside];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Outside => "outside",
+            Self::Filtered => "behind a seccomp filter that allows everything",
+            Self::Inside => "inside",
+        }
+    }
+}
+
 /// What one run took.
+#[derive(Debug, Clone, Copy)]
 struct Spent {
     wall: Duration,
     processor: Duration,
+}
+
+/// What one side took in all rounds.
+struct Rounds {
+    side: Side,
+    /// Of one call alone.
+    single: Vec<Spent>,
+    /// Of many calls in one run.
+    many: Vec<Spent>,
+}
+
+impl Rounds {
+    fn times(&self, all: &[Spent], take: fn(&Spent) -> Duration) -> Times {
+        Times::new(self.side.name(), all.iter().map(take).collect())
+    }
+
+    /// Processor time of every call but the first.
+    fn further(&self, calls: u32) -> Times {
+        let pairs = self.many.iter().zip(&self.single);
+        let each = pairs.map(|(many, single)| {
+            many.processor.saturating_sub(single.processor) / calls.saturating_sub(1).max(1)
+        });
+        Times::new(self.side.name(), each.collect())
+    }
 }
 
 struct Bench<'a> {
@@ -62,37 +94,40 @@ struct Bench<'a> {
 }
 
 impl Bench<'_> {
-    /// Prints both sides, and says how many times the processor time is spent inside.
-    fn compare(&self, name: &str, work: &Work, calls: u32, rounds: u32) -> Result<f64, Failure> {
-        println!("\n{name}: calls in one run: {calls}, rounds: {rounds}");
-        let (mut outside, mut inside) = (Vec::new(), Vec::new());
+    /// Prints all sides, and says how many times the processor time is spent inside.
+    fn compare(&self, name: &str, work: &Work, rounds: u32) -> Result<f64, Failure> {
+        let calls = work.calls;
+        println!("\n{name}: rounds: {rounds}");
+        let mut sides = Side::ALL.map(|side| Rounds { side, single: vec![], many: vec![] });
         for round in 0..=rounds {
-            // Who goes first changes, so that nobody always finds the other's caches.
-            let mut order = [(Side::Outside, &mut outside), (Side::Inside, &mut inside)];
-            if round % 2 == 1 {
-                order.reverse();
-            }
-            for (side, all) in order {
-                let spent = self.run(work, side, calls)?;
+            // Who goes first changes, so that nobody always finds the same one's caches.
+            sides.rotate_left(1);
+            for rounds in &mut sides {
+                let single = self.run(work, rounds.side, 1)?;
+                let many = (calls > 1).then(|| self.run(work, rounds.side, calls)).transpose()?;
                 if round > 0 {
-                    all.push(spent);
+                    rounds.single.push(single);
+                    rounds.many.extend(many);
                 }
             }
         }
-        let times = |name: &str, all: &[Spent], take: fn(&Spent) -> Duration| {
-            Times::new(name, all.iter().map(take).collect())
+        sides.sort_by_key(|rounds| Side::ALL.iter().position(|side| *side == rounds.side));
+        let print = |what: &str, table: &[Times]| {
+            println!("\n{what}");
+            print_table(table);
         };
-        let processor = [
-            times("processor time, outside", &outside, |spent| spent.processor),
-            times("processor time, inside", &inside, |spent| spent.processor),
-        ];
-        print_table(&processor);
-        print_table(&[
-            times("wall time, outside", &outside, |spent| spent.wall),
-            times("wall time, inside", &inside, |spent| spent.wall),
-        ]);
-        let [outside, inside] = &processor;
-        Ok(inside.ratio_to(outside))
+        let alone = sides.each_ref().map(|side| side.times(&side.single, |spent| spent.processor));
+        print("processor time of one call alone", &alone);
+        let wall = sides.each_ref().map(|side| side.times(&side.single, |spent| spent.wall));
+        print("wall time of one call alone", &wall);
+        if calls == 1 {
+            return Ok(inside_to_outside(&alone));
+        }
+        let many = sides.each_ref().map(|side| side.times(&side.many, |spent| spent.processor));
+        print(&format!("processor time of {calls} calls in one run"), &many);
+        let further = sides.each_ref().map(|side| side.further(calls));
+        print("processor time of each further call", &further);
+        Ok(inside_to_outside(&further))
     }
 
     fn run(&self, work: &Work, side: Side, calls: u32) -> Result<Spent, Failure> {
@@ -101,8 +136,12 @@ impl Bench<'_> {
                 .context(|| format!("cannot remove `{}`", product.display()))?;
         }
         let mut words: Vec<OsString> = Vec::new();
-        if side == Side::Inside {
-            words.extend([self.scene.ringwall.clone().into(), "run".into(), "--".into()]);
+        match side {
+            Side::Outside => {}
+            Side::Filtered => words.push("--filtered".into()),
+            Side::Inside => {
+                words.extend([self.scene.ringwall.clone().into(), "run".into(), "--".into()]);
+            }
         }
         if calls > 1 {
             words.extend(["sh", "-c", REPEAT, "sh", &calls.to_string()].map(OsString::from));
@@ -113,6 +152,11 @@ impl Bench<'_> {
         clock.current_dir(&work.dir).args(["-I", "-S"]).arg(&self.clock).args(words);
         parse(&output(&mut clock)?)
     }
+}
+
+/// By the medians.
+fn inside_to_outside([outside, _, inside]: &[Times; 3]) -> f64 {
+    inside.ratio_to(outside)
 }
 
 /// The two numbers that the clock prints.
