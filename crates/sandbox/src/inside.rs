@@ -19,7 +19,7 @@ use crate::filter::{self, Closed, Program, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
-use crate::mounts::{Bench, Entered, Floor, Later, Mounts, Placed};
+use crate::mounts::{Bench, Entered, Floor, Later, Mounts, Placed, let_go_of_old_root};
 use crate::network::OwnNetwork;
 use crate::processors::Processors;
 use crate::rights::Rights;
@@ -164,17 +164,21 @@ impl Inside<'_> {
         std::thread::scope(|scope| {
             let (hand_over, to_place) = mpsc::channel::<Later<'_>>();
             let (tell_made, made) = mpsc::channel();
+            let (tell_network, network) = mpsc::channel();
+            let (tell_entered, entered) = mpsc::channel();
             let (tell_rest, rest) = mpsc::channel();
             let beside = move || {
                 self.processors.leave();
-                let network = self.network()?;
                 // Whoever does not listen any more has failed, and is about to say so.
                 let Ok(later) = to_place.recv() else { return Ok(()) };
                 let mut rights = self.rights()?;
                 let stock = later.make(rights.as_mut())?;
-                let Ok(()) = tell_made.send((network, rights)) else { return Ok(()) };
+                let Ok(()) = tell_made.send(rights) else { return Ok(()) };
+                let Ok(()) = tell_network.send(self.network()?) else { return Ok(()) };
                 let Placed { private, missing } = stock.place()?;
                 self.tell_private(&private)?;
+                let Ok(()) = entered.recv() else { return Ok(()) };
+                let_go_of_old_root()?;
                 let _ = tell_rest.send(Rest { missing, program: self.program() });
                 Ok(())
             };
@@ -197,12 +201,13 @@ impl Inside<'_> {
                 mounts.lay()?;
                 // There is time for this while the other thread is at work.
                 sys::drop_bounding_set();
-                let (network, mut rights) = made.recv().map_err(|_| lost())?;
+                let mut rights = made.recv().map_err(|_| lost())?;
                 rights.iter_mut().try_for_each(|rights| mounts.allow(rights))?;
                 let Entered { missing, private, umask } = mounts.enter()?;
+                tell_entered.send(()).map_err(|_| lost())?;
                 self.tell_private(&private)?;
                 self.tell_views(bare)?;
-                self.enter_network(network)?;
+                self.enter_network(network.recv().map_err(|_| lost())?)?;
                 // A fork copies what one thread sees, and a run that may have two processes has them
                 // for itself.
                 if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {

@@ -328,15 +328,20 @@ impl Mounts<'_> {
         placed.into_iter().try_for_each(|(piece, tree)| rights.allow(piece, tree.as_fd()))
     }
 
-    /// Makes the new tree the root, and lets go of the old one.
+    /// Makes the new tree the root. The old one lies on it until somebody lets go of it.
     pub(crate) fn enter(self) -> Result<Entered, Failed> {
         rustix::process::fchdir(self.growing.root()).at(Step::Root)?;
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
-        rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
         let private = only_private(self.growing.plan, self.placed);
         Ok(Entered { missing: self.missing, private, umask: self.umask })
     }
+}
+
+/// Lets go of the old root, which takes a moment: the kernel waits until nobody is on the way
+/// through it.
+pub(crate) fn let_go_of_old_root() -> Result<(), Failed> {
+    rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)
 }
 
 /// What is private to the run of what lies in its place.
