@@ -169,12 +169,13 @@ impl Inside<'_> {
             let (tell_rest, rest) = mpsc::channel();
             let beside = move || {
                 self.processors.leave();
+                let network = self.network()?;
                 // Whoever does not listen any more has failed, and is about to say so.
                 let Ok(later) = to_place.recv() else { return Ok(()) };
                 let mut rights = self.rights()?;
                 let stock = later.make(rights.as_mut())?;
                 let Ok(()) = tell_made.send(rights) else { return Ok(()) };
-                let Ok(()) = tell_network.send(self.network()?) else { return Ok(()) };
+                let Ok(()) = tell_network.send(network) else { return Ok(()) };
                 let Placed { private, missing } = stock.place()?;
                 self.tell_private(&private)?;
                 let Ok(()) = entered.recv() else { return Ok(()) };
