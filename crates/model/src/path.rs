@@ -1,7 +1,7 @@
 //! Absolute paths without `.`, `..` or empty components.
 
 use std::cmp::Ordering;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -14,8 +14,7 @@ const PATH_MAX: usize = 4096;
 /// An absolute path whose components are plain names.
 ///
 /// Comparison is by component, so `/work/proj-evil` is never inside `/work/proj`.
-#[derive(Debug, Clone, Eq, Deserialize)]
-#[serde(transparent)]
+#[derive(Debug, Clone, Eq)]
 pub struct AbsPath(PathBuf);
 
 // The text is clean, so that equal paths have equal bytes: no need to take them apart.
@@ -51,10 +50,25 @@ impl std::hash::Hash for AbsPath {
     }
 }
 
-// A path that is no text is still told, as nearly as text can.
+// A path that is no text is still told, as nearly as text can; between processes it is exact.
 impl Serialize for AbsPath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&self.0.display())
+        if serializer.is_human_readable() {
+            serializer.collect_str(&self.0.display())
+        } else {
+            self.0.as_os_str().serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AbsPath {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let path = if deserializer.is_human_readable() {
+            PathBuf::deserialize(deserializer)?
+        } else {
+            OsString::deserialize(deserializer)?.into()
+        };
+        Self::lexical(&path).map_err(serde::de::Error::custom)
     }
 }
 

@@ -3,12 +3,14 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{AbsPath, ByteSize, Level};
 
 /// Everything that is fixed about a run before it starts.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+///
+/// Text shows it to people, as nearly as text can. Between processes it is exact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The directory the command works in; part of the ground.
     pub cwd: AbsPath,
@@ -40,7 +42,7 @@ pub struct Plan {
 }
 
 /// What lies where no piece does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
     /// Nothing.
@@ -50,7 +52,7 @@ pub enum Base {
 }
 
 /// A part of the file system that can be reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Piece {
     /// Where. The same path inside and outside.
     pub path: AbsPath,
@@ -63,7 +65,7 @@ pub struct Piece {
 }
 
 /// What a piece of ground is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
     /// The host's, to be read.
@@ -106,17 +108,17 @@ impl Kind {
 }
 
 /// A symbolic link in the skeleton of the tree.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// Where.
     pub path: AbsPath,
     /// What it says.
-    #[serde(serialize_with = "lossy")]
+    #[serde(serialize_with = "lossy", deserialize_with = "exact")]
     pub target: PathBuf,
 }
 
 /// Which network a run sees.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Net {
     /// Its own loopback and nothing else.
@@ -132,7 +134,7 @@ pub const PROXY_PORT: u16 = 978;
 pub const NAMES_PORT: u16 = 53;
 
 /// The ways out of a run's own network, besides the proxy.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ways {
     /// Ports on which granted names can be reached by programs that know no proxy.
     pub ports: Vec<u16>,
@@ -143,7 +145,7 @@ pub struct Ways {
 }
 
 /// What a run may use up. `None`: no bound of ours.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Memory of the whole tree.
     pub memory: Option<ByteSize>,
@@ -206,12 +208,24 @@ impl Plan {
 }
 
 fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(&path.display())
+    if serializer.is_human_readable() {
+        serializer.collect_str(&path.display())
+    } else {
+        path.as_os_str().serialize(serializer)
+    }
+}
+
+fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+    OsString::deserialize(deserializer).map(PathBuf::from)
 }
 
 fn names<S: Serializer>(
     variables: &[(OsString, OsString)],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(variables.iter().map(|(name, _)| name.to_string_lossy()))
+    if serializer.is_human_readable() {
+        serializer.collect_seq(variables.iter().map(|(name, _)| name.to_string_lossy()))
+    } else {
+        variables.serialize(serializer)
+    }
 }

@@ -123,13 +123,17 @@ impl Group {
     }
 
     /// Moves the calling process in. What it starts is in there too.
-    pub(crate) fn enter(&self) -> io::Result<()> {
-        self.dirs.iter().try_for_each(|dir| {
-            // Moving a whole process waits for every processor of the machine; this process has
-            // one thread, and moving that does not.
+    pub(crate) fn enter(dirs: &[PathBuf]) -> io::Result<()> {
+        dirs.iter().try_for_each(|dir| {
+            // Moving a whole process waits for every processor of the machine. Moving this thread
+            // does not, and whatever runs behind the wall comes from it.
             let thread = dir.join("tasks");
             fs::write(if thread.exists() { thread } else { dir.join("cgroup.procs") }, "0")
         })
+    }
+
+    pub(crate) fn dirs(&self) -> &[PathBuf] {
+        &self.dirs
     }
 
     /// The limits that the kernel had to hold.

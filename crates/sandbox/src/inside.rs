@@ -7,22 +7,26 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread::JoinHandle;
 
 use model::{Base, Net, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
+use serde::{Deserialize, Serialize};
 
+use crate::ahead::{self, Orders};
 use crate::failure::{Failed, Step};
 use crate::filter::{self, Closed, Program, Sockets, Watch};
 use crate::got::{Attribution, Enforcement, SelfTest};
 use crate::group::Group;
 use crate::late::Spaces;
-use crate::mounts::{Bench, Entered, Floor, Later, Mounts, Placed, let_go_of_old_root};
-use crate::network::OwnNetwork;
+use crate::mounts::{Bench, Entered, Floor, Later, Mounts};
+use crate::network::{EmptyNetwork, OwnNetwork};
 use crate::processors::Processors;
 use crate::rights::Rights;
+use crate::supervisor::FORWARDED;
 use crate::sys::{self, Bulkhead, Resource};
 use crate::talk::{Message, hear_leave, tell};
 use crate::unmounted;
@@ -36,8 +40,8 @@ pub(crate) struct Inside<'a> {
     pub(crate) user: (u32, u32),
     pub(crate) canary: &'a Canary,
     pub(crate) socket: OwnedFd,
-    /// The control group that holds some limits already.
-    pub(crate) group: Option<&'a Group>,
+    /// The directories of the control group that holds some limits already.
+    pub(crate) group: &'a [PathBuf],
     /// A directory to remove should the supervisor be killed.
     pub(crate) private: Option<&'a Path>,
     pub(crate) covers: bool,
@@ -46,7 +50,7 @@ pub(crate) struct Inside<'a> {
 }
 
 /// What must be out of reach: tried from inside before the command runs.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Canary {
     /// A file that exists and is no part of the ground.
     pub file: PathBuf,
@@ -55,7 +59,7 @@ pub struct Canary {
 }
 
 /// A layer that can be left out. For tests that prove what each is for; nothing else does that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Layer {
     /// What hides: without it the host's file system is the root, as it is.
     Mounts,
@@ -89,15 +93,153 @@ struct Rest {
     program: Option<Program>,
 }
 
+/// More descriptors than most plans need.
+const ROOM: usize = 1024;
+
+/// The second thread of the first process, and what it is waiting for and waited for.
+struct Beside {
+    thread: io::Result<JoinHandle<()>>,
+    hand_over: Sender<(&'static Inside<'static>, Later<'static>)>,
+    made: Receiver<Option<Rights<'static>>>,
+    network: Receiver<Option<OwnNetwork>>,
+    entered: Sender<()>,
+    rest: Receiver<Rest>,
+}
+
+/// The other ends.
+struct Answers {
+    made: Sender<Option<Rights<'static>>>,
+    network: Sender<Option<OwnNetwork>>,
+    entered: Receiver<()>,
+    rest: Sender<Rest>,
+}
+
+impl Beside {
+    /// Starts it. Whatever the run turns out to be, it is likely to want a network of its own.
+    fn start() -> Self {
+        let (hand_over, work) = mpsc::channel::<(&'static Inside<'static>, Later<'static>)>();
+        let (tell_made, made) = mpsc::channel();
+        let (tell_network, network) = mpsc::channel();
+        let (tell_entered, entered) = mpsc::channel();
+        let (tell_rest, rest) = mpsc::channel();
+        let answers = Answers { made: tell_made, network: tell_network, entered, rest: tell_rest };
+        let thread = std::thread::Builder::new().spawn(move || {
+            // Half a tree is the end of the process.
+            let _bulkhead = Bulkhead;
+            let empty = EmptyNetwork::make();
+            let Ok((inside, later)) = work.recv() else { return };
+            if let Err(failed) = inside.build_beside(empty, later, &answers) {
+                inside.fail(failed);
+            }
+        });
+        Self { thread, hand_over, made, network, entered: tell_entered, rest }
+    }
+}
+
+/// Does what can be done before anybody knows for what, waits for orders, builds the wall, starts
+/// the command behind it, and waits for its end. Never returns.
+pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
+    let _bulkhead = Bulkhead;
+    // For the supervisor, until the command can have them.
+    let held = sys::hold_signals(&FORWARDED).map_err(|error| Failed::new(Step::Talk, error));
+    let bond = sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error));
+    // The table cannot grow quickly once there are two threads.
+    sys::make_room_for_descriptors(socket.as_fd(), ROOM);
+    let beside = Beside::start();
+    let ready = held.and(bond).and_then(|()| map_user(user));
+    // Nobody is left to be told if there are none.
+    let Ok(Some(orders)) = ahead::receive(&socket) else { sys::exit_now(1) };
+    // They last as long as the process, and so does everything that is made of them.
+    let orders: &'static Orders = Box::leak(Box::new(orders));
+    let processors = Box::leak(Box::new(Processors::told(&orders.processors)));
+    let inside: &'static Inside<'static> = Box::leak(Box::new(Inside {
+        plan: &orders.plan,
+        command: &orders.command,
+        enforcement: Enforcement::Namespaces,
+        attribution: orders.attribution,
+        canary: &orders.canary,
+        user,
+        socket,
+        group: &orders.group,
+        private: None,
+        covers: orders.covers,
+        processors,
+        omit: &orders.omit,
+    }));
+    let failed = match ready.and_then(|()| inside.enter_group()) {
+        Err(failed) => failed,
+        Ok(()) if inside.omits(Layer::Mounts) => inside.start_unmounted(),
+        Ok(()) => inside.mount_and_start(beside),
+    };
+    inside.fail(failed)
+}
+
+impl Inside<'static> {
+    /// What the second thread does. Whoever does not listen to it any more has failed, and is about
+    /// to say so.
+    fn build_beside(
+        &'static self,
+        empty: Result<EmptyNetwork, Failed>,
+        later: Later<'static>,
+        answers: &Answers,
+    ) -> Result<(), Failed> {
+        self.processors.leave();
+        let mut rights = self.rights()?;
+        let stock = later.make(rights.as_mut())?;
+        let Ok(()) = answers.made.send(rights) else { return Ok(()) };
+        let own = self.plan.network == Net::Own;
+        let network = own.then(|| OwnNetwork::furnish(empty?, self.plan)).transpose()?;
+        let Ok(()) = answers.network.send(network) else { return Ok(()) };
+        let placed = stock.place()?;
+        self.tell_private(&placed.private)?;
+        let Ok(()) = answers.entered.recv() else { return Ok(()) };
+        let missing = placed.finish()?;
+        let _ = answers.rest.send(Rest { missing, program: self.program() });
+        Ok(())
+    }
+
+    /// Puts the file system together and starts the command. Most of what lies on the floor is made
+    /// beside that, on another processor if there is one.
+    fn mount_and_start(&'static self, beside: Beside) -> Failed {
+        let lost = || Failed::new(Step::Fork, io::Error::other("a thread was lost"));
+        let Beside { thread, hand_over, made, network, entered, rest } = beside;
+        let build = || {
+            let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
+            let (mut mounts, later) = self.floor(Bench::begin(self.plan)?)?;
+            let bare = self.covers.then(|| mounts.bare_root()).transpose();
+            let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
+            hand_over.send((self, later)).map_err(|_| lost())?;
+            mounts.lay()?;
+            // There is time for this while the other thread is at work.
+            sys::drop_bounding_set();
+            let mut rights = made.recv().map_err(|_| lost())?;
+            rights.iter_mut().try_for_each(|rights| mounts.allow(rights))?;
+            let Entered { missing, private, umask } = mounts.enter()?;
+            entered.send(()).map_err(|_| lost())?;
+            self.tell_private(&private)?;
+            self.tell_views(bare)?;
+            self.enter_network(network.recv().map_err(|_| lost())?)?;
+            // A fork copies what one thread sees, and a run that may have two processes has them
+            // for itself.
+            if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {
+                thread.join().map_err(|_| lost())?;
+            }
+            Ok(Built { missing, rights, umask: Some(umask), rest: Some(rest) })
+        };
+        match build() {
+            Ok(built) => self.start(built),
+            Err(failed) => failed,
+        }
+    }
+}
+
 impl Inside<'_> {
-    /// Builds the wall, starts the command behind it, and waits for its end. Never returns.
+    /// Starts the command where there are no namespaces, and waits for its end. Never returns.
     pub(crate) fn run(self) -> ! {
         let _bulkhead = Bulkhead;
-        let failed = match self.begin() {
+        let failed = match self.enter_group().and_then(|()| self.prepare_to_outlive()) {
             Err(failed) => failed,
-            Ok(()) if self.enforcement == Enforcement::Landlock => self.start_unmounted(),
-            Ok(()) if self.omits(Layer::Mounts) => self.start_unmounted(),
-            Ok(()) => self.mount_and_start(),
+            Ok(()) => self.start_unmounted(),
         };
         self.fail(failed)
     }
@@ -124,25 +266,16 @@ impl Inside<'_> {
         sys::exit_now(1)
     }
 
-    fn begin(&self) -> Result<(), Failed> {
-        if self.enforcement == Enforcement::Namespaces {
-            sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
-        }
-        if let Some(group) = self.group {
-            group.enter().map_err(|error| Failed::new(Step::Limits, error))?;
-        }
-        match self.enforcement {
-            Enforcement::Landlock => self.prepare_to_outlive(),
-            Enforcement::Namespaces => Ok(()),
-        }
+    fn enter_group(&self) -> Result<(), Failed> {
+        Group::enter(self.group).map_err(|error| Failed::new(Step::Limits, error))
     }
 
     /// Starts the command on the host's own file system.
     fn start_unmounted(&self) -> Failed {
         let build = || {
-            if self.enforcement == Enforcement::Namespaces {
-                map_user(self.user)?;
-                self.enter_network(self.network()?)?;
+            if self.enforcement == Enforcement::Namespaces && self.plan.network == Net::Own {
+                let empty = EmptyNetwork::make()?;
+                self.enter_network(Some(OwnNetwork::furnish(empty, self.plan)?))?;
             }
             let mut rights = self.rights()?;
             for piece in &self.plan.pieces {
@@ -156,84 +289,12 @@ impl Inside<'_> {
         }
     }
 
-    /// Puts the file system together and starts the command. The network, and most of what lies on
-    /// the floor, are made beside that, on another processor if there is one.
-    fn mount_and_start(&self) -> Failed {
-        let lost = || Failed::new(Step::Fork, io::Error::other("a thread was lost"));
-        sys::make_room_for_descriptors(self.socket.as_fd(), 2 * self.plan.pieces.len() + 64);
-        std::thread::scope(|scope| {
-            let (hand_over, to_place) = mpsc::channel::<Later<'_>>();
-            let (tell_made, made) = mpsc::channel();
-            let (tell_network, network) = mpsc::channel();
-            let (tell_entered, entered) = mpsc::channel();
-            let (tell_rest, rest) = mpsc::channel();
-            let beside = move || {
-                self.processors.leave();
-                let network = self.network()?;
-                // Whoever does not listen any more has failed, and is about to say so.
-                let Ok(later) = to_place.recv() else { return Ok(()) };
-                let mut rights = self.rights()?;
-                let stock = later.make(rights.as_mut())?;
-                let Ok(()) = tell_made.send(rights) else { return Ok(()) };
-                let Ok(()) = tell_network.send(network) else { return Ok(()) };
-                let Placed { private, missing } = stock.place()?;
-                self.tell_private(&private)?;
-                let Ok(()) = entered.recv() else { return Ok(()) };
-                let_go_of_old_root()?;
-                let _ = tell_rest.send(Rest { missing, program: self.program() });
-                Ok(())
-            };
-            let beside = self.processors.start_beside(|| {
-                std::thread::Builder::new().spawn_scoped(scope, move || {
-                    // Half a tree is the end of the process.
-                    let _bulkhead = Bulkhead;
-                    if let Err(failed) = beside() {
-                        self.fail(failed);
-                    }
-                })
-            });
-            let build = || {
-                let beside = beside.map_err(|error| Failed::new(Step::Fork, error))?;
-                map_user(self.user)?;
-                let (mut mounts, later) = self.floor(Bench::begin(self.plan)?)?;
-                let bare = self.covers.then(|| mounts.bare_root()).transpose();
-                let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
-                hand_over.send(later).map_err(|_| lost())?;
-                mounts.lay()?;
-                // There is time for this while the other thread is at work.
-                sys::drop_bounding_set();
-                let mut rights = made.recv().map_err(|_| lost())?;
-                rights.iter_mut().try_for_each(|rights| mounts.allow(rights))?;
-                let Entered { missing, private, umask } = mounts.enter()?;
-                tell_entered.send(()).map_err(|_| lost())?;
-                self.tell_private(&private)?;
-                self.tell_views(bare)?;
-                self.enter_network(network.recv().map_err(|_| lost())?)?;
-                // A fork copies what one thread sees, and a run that may have two processes has them
-                // for itself.
-                if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {
-                    beside.join().map_err(|_| lost())?;
-                }
-                Ok(Built { missing, rights, umask: Some(umask), rest: Some(rest) })
-            };
-            match build() {
-                Ok(built) => self.start(built),
-                // Here, and not when the other thread has found that nobody answers it.
-                Err(failed) => self.fail(failed),
-            }
-        })
-    }
-
     /// Nothing where Landlock is not to be had, or not wanted.
     fn rights(&self) -> Result<Option<Rights<'_>>, Failed> {
         if self.omits(Layer::Landlock) {
             return Ok(None);
         }
         Rights::new(self.plan, self.enforcement)
-    }
-
-    fn network(&self) -> Result<Option<OwnNetwork>, Failed> {
-        (self.plan.network == Net::Own).then(|| OwnNetwork::make(self.plan)).transpose()
     }
 
     fn enter_network(&self, network: Option<OwnNetwork>) -> Result<(), Failed> {
@@ -471,7 +532,7 @@ impl Inside<'_> {
         if let Some(size) = limits.file_size {
             sys::lower_limit(Resource::FileSize, size.0)?;
         }
-        if self.group.is_none() {
+        if self.group.is_empty() {
             if let Some(processes) = limits.processes {
                 sys::lower_limit(Resource::Processes, u64::from(processes))?;
             }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 
 use model::{AbsPath, Plan};
 
+use crate::ahead::Ahead;
 use crate::failure::Failed;
 use crate::got::{Asked, Enforcement, Got, Lack};
 use crate::inside::{Canary, Layer};
@@ -106,15 +107,20 @@ impl WallError {
     }
 }
 
-/// Runs a command behind the wall, until it has ended and nothing of it is left.
-pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
+/// Runs a command behind the wall, until it has ended and nothing of it is left. Its first process
+/// may have been sent ahead.
+pub fn run(
+    launch: &Launch<'_>,
+    mut ahead: Option<Ahead>,
+    warden: &mut dyn Warden,
+) -> Result<Outcome, WallError> {
     let mut got = probe::probe(launch.asked, launch.plan);
     if got.enforcement < launch.minimum {
         let minimum = launch.minimum;
         return Err(WallError::TooWeak { got: got.enforcement, minimum, diagnosis: got.lacking });
     }
     loop {
-        match attempt(launch, got.clone(), warden) {
+        match attempt(launch, got.clone(), ahead.take(), warden) {
             // Less may be accepted, and every event says that it is less.
             Err(WallError::Failed { failed, diagnosis }) => {
                 match probe::less(&got, launch.minimum, &failed, &diagnosis) {
@@ -127,11 +133,17 @@ pub fn run(launch: &Launch<'_>, warden: &mut dyn Warden) -> Result<Outcome, Wall
     }
 }
 
-fn attempt(launch: &Launch<'_>, got: Got, warden: &mut dyn Warden) -> Result<Outcome, WallError> {
+fn attempt(
+    launch: &Launch<'_>,
+    got: Got,
+    ahead: Option<Ahead>,
+    warden: &mut dyn Warden,
+) -> Result<Outcome, WallError> {
     if got.enforcement == Enforcement::Namespaces {
-        return Supervisor::start(launch, got, None)?.watch(warden);
+        return Supervisor::start(launch, got, None, ahead)?.watch(warden);
     }
+    drop(ahead);
     let unmounted = Unmounted::of(launch.plan);
     let launch = Launch { plan: &unmounted.plan, ..*launch };
-    Supervisor::start(&launch, got, Some(&unmounted))?.watch(warden)
+    Supervisor::start(&launch, got, Some(&unmounted), None)?.watch(warden)
 }

@@ -4,6 +4,7 @@
 //! what a refused attempt means is asked of the caller.
 
 mod acts;
+mod ahead;
 mod attempt;
 pub mod calls;
 mod cover;
@@ -39,6 +40,7 @@ mod usage;
 mod warden;
 
 pub use acts::{Act, Targets, try_all};
+pub use ahead::Ahead;
 pub use attempt::{Attempt, Operation};
 pub use doors::Doors;
 pub use failure::{Failed, Step};

@@ -21,10 +21,10 @@ use std::sync::Arc;
 
 use model::{AbsPath, Base, Kind, Piece, Plan};
 use rustix::fs::{Mode, OFlags};
-use rustix::mount::{MountPropagationFlags, UnmountFlags};
+use rustix::mount::MountPropagationFlags;
 
 use self::growing::Growing;
-pub(crate) use self::later::{Later, Placed};
+pub(crate) use self::later::Later;
 use self::materials::{Item, Material, Source, material, take};
 use self::store::Store;
 use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire, way};
@@ -336,12 +336,6 @@ impl Mounts<'_> {
         let private = only_private(self.growing.plan, self.placed);
         Ok(Entered { missing: self.missing, private, umask: self.umask })
     }
-}
-
-/// Lets go of the old root, which takes a moment: the kernel waits until nobody is on the way
-/// through it.
-pub(crate) fn let_go_of_old_root() -> Result<(), Failed> {
-    rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)
 }
 
 /// What is private to the run of what lies in its place.

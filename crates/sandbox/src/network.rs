@@ -11,6 +11,18 @@ use crate::doors::Doors;
 use crate::failure::{Failed, Step};
 use crate::sys;
 
+/// A network namespace with nothing in it, which the thread that made it is in.
+pub(crate) struct EmptyNetwork(());
+
+impl EmptyNetwork {
+    /// Makes it, and puts the calling thread into it.
+    pub(crate) fn make() -> Result<Self, Failed> {
+        sys::unshare_network().map_err(|error| Failed::new(Step::Namespaces, error))?;
+        sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
+        Ok(Self(()))
+    }
+}
+
 /// The network of a run, in the hands of who made it.
 pub(crate) struct OwnNetwork {
     space: OwnedFd,
@@ -19,10 +31,8 @@ pub(crate) struct OwnNetwork {
 }
 
 impl OwnNetwork {
-    /// Makes it, and puts the calling thread into it.
-    pub(crate) fn make(plan: &Plan) -> Result<Self, Failed> {
-        sys::unshare_network().map_err(|error| Failed::new(Step::Namespaces, error))?;
-        sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
+    /// Puts the ways out into the one that the calling thread is in.
+    pub(crate) fn furnish(EmptyNetwork(()): EmptyNetwork, plan: &Plan) -> Result<Self, Failed> {
         let doors = Doors::make(plan).map_err(|error| Failed::new(Step::Doors, error))?;
         let space = sys::network_of(doors.proxy.as_fd());
         let space = space.map_err(|error| Failed::new(Step::Namespaces, error))?;

@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use model::{AbsPath, Caller};
 use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use crate::ahead::{Ahead, First, Orders};
 use crate::cover::Cover;
 use crate::doors::Doors;
 use crate::drafts::Drafts;
 use crate::failure::{Failed, Step};
 use crate::foreground::Foreground;
-use crate::got::{Attribution, Enforcement, Got, Lack, SelfTest};
+use crate::got::{Attribution, Enforcement, Got, SelfTest};
 use crate::group::Group;
 use crate::inside::{Inside, Layer};
 use crate::late::Spaces;
@@ -81,6 +81,75 @@ pub(crate) struct Supervisor<'a> {
     owners: Owners,
 }
 
+/// Tells the first process what it is for; one is started if none was.
+fn order(
+    launch: &Launch<'_>,
+    got: &Got,
+    ahead: Option<Ahead>,
+    group: Option<&Group>,
+) -> Result<(First, Processors), WallError> {
+    let fail = |failed: Failed| {
+        let diagnosis = probe::diagnose(&failed, got);
+        WallError::Failed { failed, diagnosis }
+    };
+    let ahead = ahead.map_or_else(|| Ahead::send(launch.user), Ok).map_err(fail)?;
+    // Until the command runs, one of the two always waits for the other: on one processor they need
+    // not wake a second one each time.
+    let processors = Processors::keep_to_one();
+    ahead.keep_to(&processors);
+    let orders = Orders {
+        plan: launch.plan.clone(),
+        command: launch.command.to_vec(),
+        attribution: got.attribution,
+        canary: launch.canary.clone(),
+        group: group.map(|group| group.dirs().to_vec()).unwrap_or_default(),
+        covers: launch.covers,
+        processors: processors.tell(),
+        omit: launch.omit.to_vec(),
+    };
+    let first = ahead.give(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
+    Ok((first, processors))
+}
+
+/// Starts the first process where there are no namespaces. It outlives the supervisor should that
+/// be killed, and ends everything.
+fn fork(
+    launch: &Launch<'_>,
+    got: &Got,
+    unmounted: Option<&Unmounted>,
+    group: Option<&Group>,
+) -> Result<(First, Processors), WallError> {
+    let fail = |step, error: io::Error| WallError::Failed {
+        failed: Failed::new(step, error),
+        diagnosis: got.lacking.clone(),
+    };
+    let (socket, theirs) = talk::pair().map_err(|error| fail(Step::Talk, error))?;
+    sys::adopt_orphans().map_err(|error| fail(Step::Bond, error))?;
+    let processors = Processors::keep_to_one();
+    let none = probe::namespaces(Enforcement::Landlock);
+    match sys::clone_into(none).map_err(|error| fail(Step::Fork, error))? {
+        Cloned::Child => {
+            drop(socket);
+            Inside {
+                plan: launch.plan,
+                command: launch.command,
+                enforcement: got.enforcement,
+                attribution: got.attribution,
+                user: launch.user,
+                canary: launch.canary,
+                socket: theirs,
+                group: group.map(Group::dirs).unwrap_or_default(),
+                private: unmounted.map(|unmounted| unmounted.private.as_path()),
+                covers: launch.covers,
+                processors: &processors,
+                omit: launch.omit,
+            }
+            .run()
+        }
+        Cloned::Parent(process, pid) => Ok((First { process, pid, socket }, processors)),
+    }
+}
+
 /// What an event means for the run.
 enum Next {
     GoOn,
@@ -93,87 +162,53 @@ impl<'a> Supervisor<'a> {
         launch: &'a Launch<'a>,
         got: Got,
         unmounted: Option<&'a Unmounted>,
+        ahead: Option<Ahead>,
     ) -> Result<Self, WallError> {
-        let fail = |step, error: io::Error, lacking: &[Lack]| WallError::Failed {
+        let fail = |step, error: io::Error| WallError::Failed {
             failed: Failed::new(step, error),
-            diagnosis: lacking.to_vec(),
+            diagnosis: got.lacking.clone(),
         };
-        let pair = rustix::net::socketpair(
-            AddressFamily::UNIX,
-            SocketType::SEQPACKET,
-            SocketFlags::CLOEXEC,
-            None,
-        );
-        let (ours, theirs) = pair.map_err(|error| fail(Step::Talk, error.into(), &[]))?;
-        rustix::net::sockopt::set_socket_passcred(&ours, true)
-            .map_err(|error| fail(Step::Talk, error.into(), &[]))?;
         let signals =
-            sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error, &[]))?;
+            sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error))?;
         let group = Group::make(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
-        if got.enforcement == Enforcement::Landlock {
-            sys::adopt_orphans().map_err(|error| fail(Step::Bond, error, &got.lacking))?;
-        }
-        // Until the command runs, one of the two always waits for the other: on one processor
-        // they need not wake a second one each time.
-        let processors = Processors::keep_to_one();
-        let flags = probe::namespaces(got.enforcement);
-        let cloned = sys::clone_into(flags).map_err(|error| {
-            let failed = Failed::new(Step::Namespaces, error);
-            let diagnosis = probe::diagnose(&failed, &got);
-            WallError::Failed { failed, diagnosis }
-        })?;
-        match cloned {
-            Cloned::Child => {
-                drop(ours);
-                drop(signals);
-                Inside {
-                    plan: launch.plan,
-                    command: launch.command,
-                    enforcement: got.enforcement,
-                    attribution: got.attribution,
-                    user: launch.user,
-                    canary: launch.canary,
-                    socket: theirs,
-                    group: group.as_ref(),
-                    private: unmounted.map(|unmounted| unmounted.private.as_path()),
-                    covers: launch.covers,
-                    processors: &processors,
-                    omit: launch.omit,
-                }
-                .run()
-            }
-            Cloned::Parent(child, child_pid) => Ok(Self {
-                launch,
-                got,
-                unmounted,
-                child,
-                child_pid,
-                socket: ours,
-                signals,
-                device: None,
-                tripwire: Tripwire::new(launch.user.0, launch.user.1),
-                skeleton: Skeleton::new(launch.plan),
-                request: vec![0; Tripwire::REQUEST_SIZE],
-                listener: None,
-                changed: true,
-                processes: None,
-                drafts: Drafts::default(),
-                private: Vec::new(),
-                bare: None,
-                command: None,
-                foreground: Foreground::default(),
-                group,
-                started: None,
-                born: Instant::now(),
-                activity: Activity::default(),
-                spaces: None,
-                cover: None,
-                doors: None,
-                owners: Owners::default(),
-                processors,
-            }),
-        }
+        let namespaces = got.enforcement == Enforcement::Namespaces;
+        let (first, processors) = if namespaces {
+            order(launch, &got, ahead, group.as_ref())?
+        } else {
+            fork(launch, &got, unmounted, group.as_ref())?
+        };
+        let First { process: child, pid: child_pid, socket } = first;
+        Ok(Self {
+            launch,
+            got,
+            unmounted,
+            child,
+            child_pid,
+            socket,
+            signals,
+            device: None,
+            tripwire: Tripwire::new(launch.user.0, launch.user.1),
+            skeleton: Skeleton::new(launch.plan),
+            request: vec![0; Tripwire::REQUEST_SIZE],
+            listener: None,
+            changed: true,
+            processes: None,
+            drafts: Drafts::default(),
+            private: Vec::new(),
+            bare: None,
+            command: None,
+            foreground: Foreground::default(),
+            group,
+            started: None,
+            born: Instant::now(),
+            activity: Activity::default(),
+            spaces: None,
+            cover: None,
+            doors: None,
+            owners: Owners::default(),
+            processors,
+        })
     }
 
     /// Takes events until the run has ended, then clears up after it.
@@ -542,5 +577,5 @@ enum Source {
 }
 
 /// Signals that are meant for the command.
-const FORWARDED: [i32; 6] =
+pub(crate) const FORWARDED: [i32; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];

@@ -393,20 +393,50 @@ pub(crate) fn wipe_environment() {
     }
 }
 
-/// Blocks all signals of this thread and returns a descriptor on which the given ones arrive.
+/// Whether a process is scheduled as most are, and lets itself be made to wait.
+pub(crate) fn is_ordinary() -> bool {
+    // SAFETY: takes a number only.
+    unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
+}
+
+/// Lets a process, zero for this one, wait for those that run already, or take its turns again.
+pub(crate) fn set_patient(pid: i32, patient: bool) {
+    let policy = if patient { libc::SCHED_BATCH } else { libc::SCHED_OTHER };
+    let none = libc::sched_param { sched_priority: 0 };
+    // SAFETY: the parameter outlives the call. Where it fails, somebody waits a little.
+    unsafe { libc::sched_setscheduler(pid, policy, &raw const none) };
+}
+
+/// Holds signals back from this thread, and from those that it starts.
+pub(crate) fn hold_signals(signals: &[c_int]) -> io::Result<()> {
+    let set = signal_set(signals);
+    // SAFETY: the set is only read.
+    match unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
+        -1 => Err(io::Error::last_os_error()),
+        _ => Ok(()),
+    }
+}
+
+/// The same, and returns a descriptor on which they arrive.
 pub(crate) fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
-    // SAFETY: the set is initialised before use; the calls only read and write it.
+    hold_signals(signals)?;
+    let set = signal_set(signals);
+    // SAFETY: the set is only read; the descriptor is new and nobody else's.
+    unsafe {
+        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if fd == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+    }
+}
+
+fn signal_set(signals: &[c_int]) -> libc::sigset_t {
+    // SAFETY: the set is initialised before use; the calls only write it.
     unsafe {
         let mut set: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut set);
         for signal in signals {
             libc::sigaddset(&raw mut set, *signal);
         }
-        if libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) == -1 {
-            return Err(io::Error::last_os_error());
-        }
-        let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
-        if fd == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
+        set
     }
 }
 

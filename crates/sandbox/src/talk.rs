@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::net::{AddressFamily, SocketFlags, SocketType};
 use serde::{Deserialize, Serialize};
 
 use crate::failure::Failed;
@@ -43,6 +44,15 @@ pub(crate) enum Message {
     Stopped(i32),
     /// The command ended, with its status as `wait` has it.
     Exited(i32),
+}
+
+/// A socket for each of the two. Ours says who speaks.
+pub(crate) fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
+    let flags = SocketFlags::CLOEXEC;
+    let (ours, theirs) =
+        rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
+    rustix::net::sockopt::set_socket_passcred(&ours, true)?;
+    Ok((ours, theirs))
 }
 
 pub(crate) fn tell(

@@ -11,7 +11,7 @@ use std::time::{Instant, SystemTime};
 use agents::Agent;
 use model::{AbsPath, DomainRule, Origin, Plan, Record, Sourced, Verdict, shell_word};
 use policy::{Policy, ViolationAction};
-use sandbox::{Asked, Attribution, Canary, Enforcement, Launch, Layer};
+use sandbox::{Ahead, Asked, Attribution, Canary, Enforcement, Launch, Layer};
 
 use self::terms::{check_denials, check_trust, check_workspace, grant_by_flags, grant_programs};
 use super::setup_failed;
@@ -28,6 +28,7 @@ use crate::wall::{self, sweep};
 
 pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let (agent, known) = agent(&args)?;
+    let ahead = ahead(&args);
     let mut options: Options = args.common.clone().into();
     // A name on the command line is consent only together with `--yes`.
     let named = options.workspace.is_some();
@@ -68,7 +69,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         if args.learn { ViolationAction::Deny } else { setup.loaded.policy.violation.action.value };
     let words = args.command.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let keeper = Keeper::new(&setup, &plan, births, action, events, run_id(), words, network);
-    let ended = run.go(keeper, &site);
+    let ended = run.go(keeper, &site, ahead);
     drop(made);
     ended
 }
@@ -85,7 +86,12 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    fn go(&self, mut keeper: Keeper<'_>, site: &policy::wall::Site) -> Result<ExitCode, Failure> {
+    fn go(
+        &self,
+        mut keeper: Keeper<'_>,
+        site: &policy::wall::Site,
+        ahead: Option<Ahead>,
+    ) -> Result<ExitCode, Failure> {
         let clock = Instant::now();
         self.remember(&keeper, Verdict::Allow, "run", Vec::new())?;
         let canary = self.canary()?;
@@ -99,7 +105,7 @@ impl Run<'_> {
             covers: keeper.may_hide_more(),
             omit: &omit(),
         };
-        let outcome = match sandbox::run(&launch, &mut keeper) {
+        let outcome = match sandbox::run(&launch, ahead, &mut keeper) {
             Ok(outcome) => outcome,
             Err(error) => {
                 // Whatever broke while the command ran: what it did is still looked at.
@@ -353,6 +359,14 @@ fn working_directory(setup: &Setup) -> Result<AbsPath, Failure> {
         return Err(Failure::usage(format!("the workspace {workspace} does not exist")));
     }
     Ok(if here.is_within(workspace) { here } else { workspace.clone() })
+}
+
+/// The first process of the run: while a plan is made here, it gets its namespaces. What keeps it
+/// from that is told when it is needed.
+fn ahead(args: &RunArgs) -> Option<Ahead> {
+    let wanted = !args.plan && asked(args).enforcement == Enforcement::Namespaces;
+    let (user, group) = (rustix::process::getuid(), rustix::process::getgid());
+    wanted.then(|| Ahead::send((user.as_raw(), group.as_raw())).ok()).flatten()
 }
 
 fn asked(args: &RunArgs) -> Asked {

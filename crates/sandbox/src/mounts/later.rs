@@ -3,12 +3,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use model::Kind;
+use rustix::mount::UnmountFlags;
 
 use super::growing::Growing;
 use super::layer::{Common, Shared};
 use super::materials::{Item, Material, material};
-use super::{Laid, attach_to, do_without, only_private};
-use crate::failure::Failed;
+use super::{At, Laid, attach_to, do_without, only_private};
+use crate::failure::{Failed, Step};
 use crate::rights::Rights;
 
 /// Pieces that can wait, as they were taken of the host.
@@ -30,8 +31,7 @@ pub(crate) struct Stock<'a> {
 pub(crate) struct Placed {
     /// What is private to the run, by the number of its piece.
     pub(crate) private: Vec<(usize, OwnedFd)>,
-    /// What could not be put there.
-    pub(crate) missing: Vec<String>,
+    missing: Vec<String>,
 }
 
 impl<'a> Later<'a> {
@@ -71,6 +71,16 @@ impl Stock<'_> {
                 Err(error) => self.missing.push(do_without(&laid.piece.path, error)?),
             }
         }
-        Ok(Placed { private: only_private(self.growing.plan, placed), missing: self.missing })
+        let private = only_private(self.growing.plan, placed);
+        Ok(Placed { private, missing: self.missing })
+    }
+}
+
+impl Placed {
+    /// When the tree is the root and nothing more is put into it: lets go of the old root.
+    /// That takes a moment, until nobody is on the way through it. Says what could not be put there.
+    pub(crate) fn finish(self) -> Result<Vec<String>, Failed> {
+        rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
+        Ok(self.missing)
     }
 }

@@ -1,0 +1,174 @@
+//! [`Ahead`]: the first process of a run, started before anybody knows what for.
+//!
+//! Its namespaces, the network above all, take the kernel as long as it takes us to make a plan, so
+//! both happen at once. Then it is told.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Read, Seek, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+
+use model::Plan;
+use rustix::fs::MemfdFlags;
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+
+use crate::failure::{Failed, Step};
+use crate::got::{Attribution, Enforcement};
+use crate::inside::{self, Canary, Layer};
+use crate::probe;
+use crate::processors::Processors;
+use crate::sys::{self, Cloned};
+use crate::talk;
+
+/// The first process of a run, behind its namespaces, waiting. It dies with this value.
+pub struct Ahead {
+    first: Option<First>,
+}
+
+/// A process and the way to talk to it.
+pub(crate) struct First {
+    pub(crate) process: OwnedFd,
+    pub(crate) pid: i32,
+    pub(crate) socket: OwnedFd,
+}
+
+/// What it is to do.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Orders {
+    pub(crate) plan: Plan,
+    pub(crate) command: Vec<OsString>,
+    pub(crate) attribution: Attribution,
+    pub(crate) canary: Canary,
+    /// The directories of the control group that holds some limits already.
+    pub(crate) group: Vec<PathBuf>,
+    pub(crate) covers: bool,
+    /// The processors that the run can use, and the one that it shares with the supervisor until
+    /// the command starts.
+    pub(crate) processors: (Vec<usize>, usize),
+    pub(crate) omit: Vec<Layer>,
+}
+
+impl Ahead {
+    /// Starts it for a user, in the best kind of namespaces. The calling process must have one
+    /// thread.
+    pub fn send(user: (u32, u32)) -> Result<Self, Failed> {
+        let pair = talk::pair();
+        let (socket, theirs) = pair.map_err(|error| Failed::new(Step::Talk, error))?;
+        let flags = probe::namespaces(Enforcement::Namespaces);
+        let cloned = Processors::start_apart(|| sys::clone_into(flags));
+        match cloned.map_err(|error| Failed::new(Step::Namespaces, error))? {
+            Cloned::Child => {
+                drop(socket);
+                inside::wait_for_orders(theirs, user)
+            }
+            Cloned::Parent(process, pid) => {
+                Ok(Self { first: Some(First { process, pid, socket }) })
+            }
+        }
+    }
+
+    pub(crate) fn keep_to(&self, processors: &Processors) {
+        self.first.iter().for_each(|first| processors.keep_also(first.pid));
+    }
+
+    /// Tells it what it is for. A command can be longer than a message.
+    pub(crate) fn give(mut self, orders: &Orders) -> io::Result<First> {
+        let first = self.first.as_ref().ok_or(io::ErrorKind::NotFound)?;
+        let bytes = postcard::to_allocvec(orders).map_err(io::Error::other)?;
+        let mut paper = File::from(rustix::fs::memfd_create("orders", MemfdFlags::CLOEXEC)?);
+        paper.write_all(&bytes)?;
+        paper.rewind()?;
+        sys::send(&first.socket, b"orders", &[paper.as_fd()])?;
+        self.first.take().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        if let Some(First { process, pid, .. }) = &self.first {
+            let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
+            let _ = sys::wait_for(*pid);
+        }
+    }
+}
+
+/// Waits to be told. `None`: the supervisor is gone.
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Orders>> {
+    let (_, descriptors, _) = sys::receive(socket)?;
+    let Some(paper) = descriptors.into_iter().next() else { return Ok(None) };
+    let mut bytes = Vec::new();
+    File::from(paper).read_to_end(&mut bytes)?;
+    postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+    use std::path::Path;
+
+    use model::{AbsPath, Base, Bounds, ByteSize, Kind, Level, Link, Net, Piece, Ways};
+
+    use super::*;
+
+    /// A name that is no text.
+    fn odd(start: &str) -> OsString {
+        let mut name = OsString::from(start).into_vec();
+        name.extend([b'/', 0xff, b'\n', b' ']);
+        OsString::from_vec(name)
+    }
+
+    fn path(text: impl AsRef<Path>) -> AbsPath {
+        AbsPath::lexical(text.as_ref()).unwrap()
+    }
+
+    fn plan() -> Plan {
+        let kinds = [Kind::Write, Kind::Overlay, Kind::Closed, Kind::Text("\0text\n".into())];
+        let piece = |kind| Piece {
+            path: path(odd("/work")),
+            directory: kind != Kind::Closed,
+            kind,
+            why: "because".into(),
+        };
+        Plan {
+            cwd: path("/work"),
+            workspace: path(odd("/work")),
+            home: path("/"),
+            level: Level::Network,
+            base: Base::Host,
+            pieces: kinds.into_iter().map(piece).collect(),
+            links: vec![Link { path: path("/bin"), target: odd("../usr").into() }],
+            copies: vec![(path("/a"), path(odd("/b")))],
+            late: vec![path("/work/TODO.md")],
+            environment: vec![("TOKEN".into(), odd("secret"))],
+            network: Net::Own,
+            doors: Ways {
+                ports: vec![443, 22],
+                local_ports: vec![8080],
+                addresses: vec![[127, 0, 0, 9].into()],
+            },
+            limits: Bounds {
+                memory: Some(ByteSize(1 << 40)),
+                processes: Some(7),
+                asked: true,
+                file_size: None,
+                descriptors: u64::MAX,
+                wall_seconds: Some(1),
+                idle_seconds: None,
+            },
+        }
+    }
+
+    #[test]
+    fn a_plan_arrives_as_it_was() {
+        let bytes = postcard::to_allocvec(&plan()).unwrap();
+        assert_eq!(postcard::from_bytes::<Plan>(&bytes).unwrap(), plan());
+    }
+
+    #[test]
+    fn text_shows_no_values_of_variables() {
+        let text = serde_json::to_string(&plan()).unwrap();
+        assert!(text.contains("TOKEN") && !text.contains("secret"), "{text}");
+    }
+}
