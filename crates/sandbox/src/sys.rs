@@ -139,6 +139,15 @@ struct MountAttr {
 
 /// Sets attributes on a mount and everything mounted in it.
 pub(crate) fn set_mount(tree: BorrowedFd<'_>, set: u64, clear: u64) -> io::Result<()> {
+    set_attributes(tree, libc::AT_RECURSIVE, set, clear)
+}
+
+/// Lets nothing be written to a mount. What is mounted in it stays as it is.
+pub(crate) fn freeze_mount(tree: BorrowedFd<'_>) -> io::Result<()> {
+    set_attributes(tree, 0, MOUNT_RDONLY, 0)
+}
+
+fn set_attributes(tree: BorrowedFd<'_>, how: c_int, set: u64, clear: u64) -> io::Result<()> {
     let attr = MountAttr { set, clear, propagation: 0, userns: 0 };
     // SAFETY: the path is an empty C string, `attr` lives through the call and its size is given.
     let done = unsafe {
@@ -146,7 +155,7 @@ pub(crate) fn set_mount(tree: BorrowedFd<'_>, set: u64, clear: u64) -> io::Resul
             libc::SYS_mount_setattr,
             tree.as_raw_fd(),
             c"".as_ptr(),
-            libc::AT_EMPTY_PATH | libc::AT_RECURSIVE,
+            libc::AT_EMPTY_PATH | how,
             std::ptr::from_ref(&attr),
             size_of::<MountAttr>(),
         )

@@ -2,7 +2,7 @@
 //! is left out.
 
 use crate::escapes::{Ground, Wall, row};
-use crate::yard::everybody;
+use crate::yard::{Yard, everybody};
 
 /// Landlock and seccomp alone.
 const LANDLOCK: &[&str] = &["--enforcement", "landlock"];
@@ -45,6 +45,57 @@ fn landlock_keeps_what_mounts_do_not_know() {
             "read below standard input",
         ],
     );
+}
+
+/// With nothing handed over, no other layer decides what can be written where.
+#[test]
+fn mounts_alone_let_only_ground_be_written() {
+    const TRY_EVERYWHERE: &str = r#"
+for place in / /etc /usr /home "$HOME" $(cut -d' ' -f5 /proc/self/mountinfo); do
+    [ -d "$place" ] && (: > "$place/tried") 2> /dev/null && echo "$place"
+done; true"#;
+    let attributions = ["tripwire", "notify", "inferred"];
+    let levels = ["readonly", "readwrite", "network", "full"];
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.write("home/.config/ringwall/ringwall.toml", "[violation]\naction = \"deny\"\n");
+        for (attribution, level) in
+            attributions.iter().flat_map(|one| levels.map(|level| (*one, level)))
+        {
+            let options = ["--attribution", attribution, "--level", level];
+            let ran = yard.run(&options, TRY_EVERYWHERE);
+            assert_eq!(ran.code, Some(0), "{options:?}: {ran:?}");
+            let mut planned = yard.command(yard.binary());
+            let planned = planned
+                .args(["run", "--plan", "--json"])
+                .args(options)
+                .args(["--", "true"])
+                .output()
+                .unwrap();
+            let plan: serde_json::Value = serde_json::from_slice(&planned.stdout).unwrap();
+            let pieces = plan["pieces"].as_array().unwrap();
+            let writable = |place: &str| {
+                pieces.iter().any(|piece| {
+                    piece["path"] == place
+                        && ["write", "overlay", "scratch", "pinned"]
+                            .iter()
+                            .any(|kind| piece["kind"] == *kind)
+                })
+            };
+            for place in ran.stdout.lines() {
+                assert!(writable(place), "{options:?}: {place} was written: {ran:?}");
+            }
+            assert!(ran.stdout.lines().any(|place| place == "/tmp"), "{options:?}: {ran:?}");
+            let _ = std::fs::remove_file(yard.project().join("tried"));
+            // What is the user's own is open at the highest level.
+            if level == "full" {
+                let _ = std::fs::remove_file(yard.home().join("tried"));
+            }
+            for place in ["outside", "home"] {
+                assert!(!yard.path(place).join("tried").exists(), "{options:?}: {place}");
+            }
+        }
+    }
 }
 
 #[test]

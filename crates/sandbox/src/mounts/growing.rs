@@ -12,12 +12,15 @@ use rustix::fs::{Mode, OFlags};
 use super::store::Store;
 use super::tree::{find, find_below, relative, way};
 use super::{Laid, is_private, with_parents};
+use crate::sys;
 
 #[derive(Clone)]
 pub(super) struct Growing<'a> {
     pub(super) plan: &'a Plan,
     pub(super) store: Arc<Store>,
     pub(super) root: Arc<OwnedFd>,
+    /// Whether nobody sees what is tried on the floor, and nobody else refuses it.
+    pub(super) unwatched: bool,
 }
 
 impl Growing<'_> {
@@ -72,6 +75,18 @@ impl Growing<'_> {
         }
     }
 
+    /// Lets nothing more come to the floor.
+    pub(super) fn seal(&self) -> io::Result<()> {
+        if !self.unwatched {
+            return Ok(());
+        }
+        sys::freeze_mount(self.root())?;
+        for piece in self.plan.pieces.iter().filter(|piece| piece.kind == Kind::Outside) {
+            sys::freeze_mount(find(self.root(), &piece.path)?.as_fd())?;
+        }
+        Ok(())
+    }
+
     /// The place of a piece, made where it lies on private ground.
     pub(super) fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
         match find(self.root(), &laid.piece.path) {
@@ -97,7 +112,8 @@ impl Growing<'_> {
             rustix::fs::mkdirat(&parent, name, Mode::from(0o755))?;
             return find_below(parent.as_fd(), name);
         }
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        // Not for writing: the floor could not be sealed while somebody has a copy of this.
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&parent, name, flags, Mode::from(0o644))?)
     }
 }

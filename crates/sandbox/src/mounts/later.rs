@@ -28,7 +28,8 @@ pub(crate) struct Stock<'a> {
 }
 
 /// The same, where they belong.
-pub(crate) struct Placed {
+pub(crate) struct Placed<'a> {
+    growing: Growing<'a>,
     /// What is private to the run, by the number of its piece.
     pub(crate) private: Vec<(usize, OwnedFd)>,
     missing: Vec<String>,
@@ -61,8 +62,8 @@ impl<'a> Later<'a> {
     }
 }
 
-impl Stock<'_> {
-    pub(crate) fn place(mut self) -> Result<Placed, Failed> {
+impl<'a> Stock<'a> {
+    pub(crate) fn place(mut self) -> Result<Placed<'a>, Failed> {
         let mut placed = Vec::with_capacity(self.trees.len());
         for (number, laid, tree) in self.trees {
             let target = self.growing.target(&laid);
@@ -72,14 +73,16 @@ impl Stock<'_> {
             }
         }
         let private = only_private(self.growing.plan, placed);
-        Ok(Placed { private, missing: self.missing })
+        Ok(Placed { private, missing: self.missing, growing: self.growing })
     }
 }
 
-impl Placed {
-    /// When the tree is the root and nothing more is put into it: lets go of the old root.
-    /// That takes a moment, until nobody is on the way through it. Says what could not be put there.
+impl Placed<'_> {
+    /// When the tree is the root and nothing more is put into it: closes it, and lets go of the old
+    /// root. That takes a moment, until nobody is on the way through it. Says what could not be put
+    /// there.
     pub(crate) fn finish(self) -> Result<Vec<String>, Failed> {
+        self.growing.seal().at(Step::Root)?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         Ok(self.missing)
     }
