@@ -28,6 +28,7 @@ use crate::mounts::{Bench, Floor, Later, Mounts};
 use crate::network::{EmptyNetwork, OwnNetwork};
 use crate::processors::Processors;
 use crate::rights::Rights;
+use crate::standard;
 use crate::sys::{self, Bulkhead, Resource};
 use crate::talk::{Message, hear_leave, tell};
 use crate::unmounted;
@@ -353,6 +354,7 @@ impl Inside<'_> {
             Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
         })?;
         umask.map(rustix::process::umask);
+        self.take_own_nulls();
         let landlock = rights.map_or(Ok(0), Rights::enforce)?;
         // What is tried is the wall as the command will find it.
         let program = match rest.map(|rest| rest.recv()) {
@@ -375,6 +377,19 @@ impl Inside<'_> {
         match hear_leave(&self.socket) {
             Ok(true) => Ok(()),
             _ => sys::exit_now(1),
+        }
+    }
+
+    /// Root could change the host's `/dev/null` through a descriptor of it; the run's own is the same
+    /// and cannot be changed.
+    fn take_own_nulls(&self) {
+        if self.user.0 != 0 || self.enforcement == Enforcement::Landlock {
+            return;
+        }
+        for (descriptor, mode) in standard::nulls() {
+            if let Ok(own) = rustix::fs::open("/dev/null", mode | OFlags::CLOEXEC, Mode::empty()) {
+                sys::replace_standard(descriptor, own.as_fd());
+            }
         }
     }
 

@@ -129,7 +129,7 @@ impl<'a> Bench<'a> {
         let store = self.store.tree.as_fd();
         rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Store)?;
         attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
-        let unwatched = self.plan.base == Base::Nothing && matches!(floor, Floor::Empty);
+        let unwatched = matches!(floor, Floor::Empty);
         let root = Arc::new(root);
         let growing = Growing { plan: self.plan, store: self.store, root, unwatched };
         let later = Later { items: self.later, clear: self.clear, growing: growing.clone() };

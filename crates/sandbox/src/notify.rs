@@ -298,7 +298,7 @@ impl Watcher<'_> {
             // `echo > /dev/stderr`: what came on a standard descriptor has that name as well.
             return go_on;
         }
-        if self.warden.is_habit(path, operation) || writes && leave.add {
+        if self.warden.is_habit(path, operation) {
             self.warden.probed(&attempt, &Program::look_up_here(pid));
             let errno = if writes { libc::EACCES } else { libc::ENOENT };
             return Judged::Reply(Reply::Errno(errno));

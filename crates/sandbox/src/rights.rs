@@ -21,17 +21,16 @@ pub fn version() -> i32 {
     sys::landlock_version()
 }
 
-/// The first version with scopes for signals and abstract sockets.
-const SCOPES: i32 = 6;
-
 /// What a process may do with files, before it is held to that.
 ///
-/// In namespaces, mounts decide what is there and what can be written; Landlock adds that signals
-/// and abstract sockets stay inside. Every open pays for any rule about files, so there is one only
-/// where mounts do not decide: what was handed over as an open descriptor leads around them. Then
-/// nothing is written or truncated outside the ground, and reading below a directory is allowed at
-/// the root only (a read that Landlock refuses inside never reaches the tripwire, and nobody would
-/// be told).
+/// In namespaces, mounts decide what is there and what can be written, but not all of it: a fifo or a
+/// device can be written on a read-only mount, and an open descriptor, handed over or brought by a
+/// socket, leads around them. So Landlock lets nothing be written outside the ground, whatever the
+/// mounts say, and keeps signals and abstract sockets inside. Reading is left to the mounts, because
+/// every open would pay for a rule about it, unless a directory was handed over: then reading is
+/// allowed below the root only (a read that Landlock refuses inside never reaches the tripwire, and
+/// nobody would be told). Truncating costs as much, and needs a rule only where a file was handed over
+/// that cannot be written.
 pub(crate) struct Rights<'a> {
     plan: &'a Plan,
     enforcement: Enforcement,
@@ -59,18 +58,16 @@ impl<'a> Rights<'a> {
             || !plan.late.is_empty();
         let handled = if reads {
             all
-        } else if given == Given::File || version < SCOPES {
+        } else if given == Given::File {
             all & !read
         } else {
-            BitFlags::EMPTY
+            all & !(read | AccessFs::Truncate)
         };
         let create = || -> Result<_, RulesetError> {
             let mut ruleset = Ruleset::default()
                 .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(handled)?
                 .scope(Scope::from_all(abi))?;
-            if !handled.is_empty() {
-                ruleset = ruleset.handle_access(handled)?;
-            }
             if enforcement == Enforcement::Landlock && plan.network == Net::Own {
                 ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
             }
@@ -128,14 +125,16 @@ impl<'a> Rights<'a> {
         if self.enforcement == Enforcement::Landlock {
             self.add_path(Path::new("/proc"), true, read)?;
         }
-        // They can be opened by their names, such as `/dev/stderr`, too.
+        // They can be opened by their names, such as `/dev/stderr`, too. One that lies on no mount
+        // gets no rule and needs none.
         for (descriptor, _, leave) in standard::files() {
-            if leave.read {
-                self.add(descriptor, false, AccessFs::ReadFile.into())?;
-            }
-            if leave.write {
-                self.add(descriptor, false, AccessFs::WriteFile | AccessFs::Truncate)?;
-            }
+            let read = if leave.read { AccessFs::ReadFile.into() } else { BitFlags::EMPTY };
+            let write = if leave.write {
+                AccessFs::WriteFile | AccessFs::Truncate
+            } else {
+                BitFlags::EMPTY
+            };
+            let _ = self.add(descriptor, false, read | write);
         }
         // The rights asked for are those that this kernel knows, so all of them must hold.
         match self.ruleset.restrict_self().map_err(failed)?.ruleset {

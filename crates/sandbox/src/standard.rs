@@ -1,6 +1,6 @@
 //! The standard descriptors: what a run has of its caller's, on the mounts of the host.
 
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
 
 use rustix::fs::{FileType, OFlags, Stat};
@@ -17,14 +17,12 @@ pub(crate) enum Given {
     Directory,
 }
 
-/// What a descriptor lets its holder do with a regular file.
+/// What a descriptor lets its holder do with a file or a fifo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Leave {
     pub(crate) read: bool,
-    /// Write anything anywhere, and cut it off.
+    /// Also where it is opened to be added to: its holder can change that.
     pub(crate) write: bool,
-    /// Write at the end.
-    pub(crate) add: bool,
 }
 
 impl Leave {
@@ -35,17 +33,11 @@ impl Leave {
             return Self::default();
         }
         let mode = flags & OFlags::RWMODE;
-        let writes = mode == OFlags::WRONLY || mode == OFlags::RDWR;
-        let adds = flags.contains(OFlags::APPEND);
-        Self { read: mode != OFlags::WRONLY, write: writes && !adds, add: writes && adds }
+        Self { read: mode != OFlags::WRONLY, write: mode != OFlags::RDONLY }
     }
 
     fn and(self, other: Self) -> Self {
-        Self {
-            read: self.read || other.read,
-            write: self.write || other.write,
-            add: self.add || other.add,
-        }
+        Self { read: self.read || other.read, write: self.write || other.write }
     }
 }
 
@@ -60,11 +52,23 @@ pub(crate) fn given() -> Given {
     all.into_iter().max().unwrap_or(Given::Directory)
 }
 
-/// The regular files among them, with what can be done to each.
+/// The files and fifos among them, with what can be done to each.
 pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Leave)> {
     all().into_iter().filter_map(|descriptor| {
         let file = rustix::fs::fstat(descriptor).ok()?;
-        (kind(&file) == FileType::RegularFile).then(|| (descriptor, file, Leave::of(descriptor)))
+        let has_name = matches!(kind(&file), FileType::RegularFile | FileType::Fifo);
+        has_name.then(|| (descriptor, file, Leave::of(descriptor)))
+    })
+}
+
+/// Those that are `/dev/null`, by number, with how they are opened.
+pub(crate) fn nulls() -> impl Iterator<Item = (i32, OFlags)> {
+    all().into_iter().filter_map(|descriptor| {
+        let file = rustix::fs::fstat(descriptor).ok()?;
+        let is_null = kind(&file) == FileType::CharacterDevice
+            && (rustix::fs::major(file.st_rdev), rustix::fs::minor(file.st_rdev)) == (1, 3);
+        let mode = rustix::fs::fcntl_getfl(descriptor).ok()? & OFlags::RWMODE;
+        is_null.then(|| (descriptor.as_raw_fd(), mode))
     })
 }
 

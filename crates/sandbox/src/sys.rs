@@ -402,6 +402,12 @@ pub(crate) fn wipe_environment() {
     }
 }
 
+/// Puts a descriptor in the place of a standard one.
+pub(crate) fn replace_standard(standard: c_int, by: BorrowedFd<'_>) {
+    // SAFETY: takes numbers only; nothing of ours owns a standard descriptor.
+    unsafe { libc::dup2(by.as_raw_fd(), standard) };
+}
+
 /// Whether a process is scheduled as most are, and lets itself be made to wait.
 pub(crate) fn is_ordinary() -> bool {
     // SAFETY: takes a number only.

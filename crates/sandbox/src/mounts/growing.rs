@@ -80,7 +80,9 @@ impl Growing<'_> {
         if !self.unwatched {
             return Ok(());
         }
-        sys::freeze_mount(self.root())?;
+        if self.plan.base == Base::Nothing {
+            sys::freeze_mount(self.root())?;
+        }
         for piece in self.plan.pieces.iter().filter(|piece| piece.kind == Kind::Outside) {
             sys::freeze_mount(find(self.root(), &piece.path)?.as_fd())?;
         }

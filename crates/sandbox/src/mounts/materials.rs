@@ -58,8 +58,10 @@ pub(super) fn material(
     let tree = match (&piece.kind, source) {
         (Kind::Read, Some(tree)) => with(tree, MOUNT_RDONLY),
         (Kind::Write, Some(tree)) => with(tree, 0),
-        // The attributes of a mount mean nothing for the device itself.
-        (Kind::Device, Some(tree)) => Ok(tree),
+        // A device can be written all the same; its permissions and times cannot be changed.
+        (Kind::Device, Some(tree)) => {
+            sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID, 0).map(|()| tree)
+        }
         (Kind::Overlay, Some(lower)) => match shared.filter(|shared| shared.has(&piece.path)) {
             Some(shared) => shared.part(&piece.path).or_else(|_| overlay(store, &lower)),
             None => overlay(store, &lower),

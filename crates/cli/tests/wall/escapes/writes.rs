@@ -166,14 +166,6 @@ swinger.join()
         "os.open('/dev/stdin', os.O_RDONLY | os.O_TRUNC)",
     )
     .after_outside("exec 0<$OUTSIDE/victim.txt"),
-    python("cut off what is only added to", Host(emptied), "os.truncate('/proc/self/fd/0', 0)")
-        .after_outside("exec 0>>$OUTSIDE/victim.txt"),
-    python(
-        "write over what is only added to",
-        Host(overwritten),
-        "os.write(os.open('/dev/stdin', os.O_WRONLY), b'SORRY')",
-    )
-    .after_outside("exec 0>>$OUTSIDE/victim.txt"),
     bash("write below standard input", Mark("outside/new"), "echo $MARK > /dev/stdin/new")
         .after_outside("exec 0<$OUTSIDE"),
     // By another way into the kernel.
@@ -296,10 +288,6 @@ fn mode(ground: &Ground, path: &str) -> u32 {
 
 fn victim(ground: &Ground) -> std::fs::Metadata {
     ground.yard.path("outside/victim.txt").metadata().unwrap()
-}
-
-fn overwritten(ground: &Ground) -> bool {
-    ground.yard.read("outside/victim.txt").starts_with("SORRY")
 }
 
 fn emptied(ground: &Ground) -> bool {
