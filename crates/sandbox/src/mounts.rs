@@ -115,7 +115,7 @@ impl<'a> Bench<'a> {
     ) -> Result<(Mounts<'a>, Later<'a>), Failed> {
         let root = match (floor, self.host) {
             (_, Some(tree)) => {
-                let attributes = MOUNT_RDONLY | MOUNT_NOSUID;
+                let attributes = MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV;
                 sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
                 tree
             }
