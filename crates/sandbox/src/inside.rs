@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::Receiver;
 
-use model::{Base, Net, Plan};
+use model::{AbsPath, Base, Net, Plan};
 use rustix::event::{PollFd, PollFlags};
 use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
@@ -55,7 +55,7 @@ pub(crate) struct Inside<'a> {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Canary {
     /// A file that exists and is no part of the ground.
-    pub file: PathBuf,
+    pub file: AbsPath,
     /// A port on the host's loopback on which somebody listens.
     pub port: u16,
 }
@@ -460,15 +460,15 @@ impl Inside<'_> {
     /// Tries what must not work, from exactly where the command will stand.
     fn try_forbidden(&self) -> SelfTest {
         let file = &self.canary.file;
-        let open = |flags: OFlags| rustix::fs::open(file, flags | OFlags::CLOEXEC, Mode::empty());
-        let mut tried = vec![(
-            format!("writing {}", file.display()),
-            open(OFlags::WRONLY | OFlags::APPEND).is_err(),
-        )];
+        let open = |flags: OFlags| {
+            rustix::fs::open(file.as_path(), flags | OFlags::CLOEXEC, Mode::empty())
+        };
+        let mut tried =
+            vec![(format!("writing {file}"), open(OFlags::WRONLY | OFlags::APPEND).is_err())];
         // Where the whole host can be read and no mount hides a part of it, this is no secret.
         if self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Nothing {
             let refused = open(OFlags::RDONLY).is_err();
-            tried.push((format!("reading {}", file.display()), refused));
+            tried.push((format!("reading {file}"), refused));
         }
         if self.plan.network == Net::Own {
             let port = self.canary.port;

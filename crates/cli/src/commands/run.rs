@@ -270,9 +270,9 @@ impl Run<'_> {
     /// Something that exists, and that no run may reach: the audit log, and a port of ours.
     fn canary(&self) -> Result<HeldCanary, Failure> {
         let log = audit::Log::at(self.setup.places.audit_dir()).path();
-        let reachable = AbsPath::lexical(&log).is_ok_and(|log| self.plan.shows(&log));
+        let hidden = |log: &AbsPath| log.as_path().is_file() && !self.plan.shows(log);
         let pid = std::process::id();
-        let (file, spare) = if log.is_file() && !reachable {
+        let (file, spare) = if AbsPath::lexical(&log).is_ok_and(|log| hidden(&log)) {
             (log, None)
         } else if pid > 9 {
             // A file of this process. The run has processes of its own, and not yet as many.
@@ -281,6 +281,7 @@ impl Run<'_> {
             let spare = tempfile::NamedTempFile::new_in("/tmp").map_err(Failure::unavailable)?;
             (spare.path().to_path_buf(), Some(spare))
         };
+        let file = AbsPath::lexical(&file).map_err(Failure::unavailable)?;
         let listener = TcpListener::bind("127.0.0.1:0").map_err(Failure::unavailable)?;
         let port = listener.local_addr().map_err(Failure::unavailable)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })

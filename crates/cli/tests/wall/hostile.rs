@@ -308,3 +308,22 @@ fn repositories_can_be_copied_and_set_up() {
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
 }
+
+#[test]
+fn a_home_whose_name_is_no_text_is_a_home() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.prepare(
+            "mkdir -p ../$'odd\\377 home\\n'/.ssh && echo key > ../$'odd\\377 home\\n'/.ssh/id",
+        );
+        let run =
+            format!("HOME=$(realpath ..)/$'odd\\377 home\\n' {} run --", yard.binary().display());
+        // The first one makes the log, which is what the second must not reach.
+        for _ in 0..2 {
+            let ran = yard.bare(&format!("{run} bash -c 'echo fine'"));
+            assert_eq!(String::from_utf8_lossy(&ran.stdout), "fine\n", "{ran:?}");
+        }
+        let ran = yard.bare(&format!("{run} bash -c 'cat ~/.ssh/id; echo next'"));
+        assert_eq!((ran.status.code(), ran.stdout.as_slice()), (Some(77), &b""[..]), "{ran:?}");
+    }
+}
