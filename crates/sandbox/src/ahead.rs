@@ -3,6 +3,7 @@
 //! Its namespaces, the network above all, take the kernel as long as it takes us to make a plan, so
 //! both happen at once. Then it is told.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -15,7 +16,7 @@ use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
 
 use crate::failure::{Failed, Step};
-use crate::got::{Attribution, Enforcement};
+use crate::got::Attribution;
 use crate::inside::{self, Canary, Layer};
 use crate::probe;
 use crate::processors::Processors;
@@ -36,18 +37,18 @@ pub(crate) struct First {
 
 /// What it is to do.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Orders {
-    pub(crate) plan: Plan,
-    pub(crate) command: Vec<OsString>,
+pub(crate) struct Orders<'a> {
+    pub(crate) plan: Cow<'a, Plan>,
+    pub(crate) command: Cow<'a, [OsString]>,
     pub(crate) attribution: Attribution,
-    pub(crate) canary: Canary,
-    /// The directories of the control group that holds some limits already.
-    pub(crate) group: Vec<PathBuf>,
+    pub(crate) canary: Cow<'a, Canary>,
+    /// The directories of the control group that holds some limits already. They are always text.
+    pub(crate) group: Cow<'a, [PathBuf]>,
     pub(crate) covers: bool,
     /// The processors that the run can use, and the one that it shares with the supervisor until
     /// the command starts.
     pub(crate) processors: (Vec<usize>, usize),
-    pub(crate) omit: Vec<Layer>,
+    pub(crate) omit: Cow<'a, [Layer]>,
 }
 
 impl Ahead {
@@ -56,8 +57,7 @@ impl Ahead {
     pub fn send(user: (u32, u32)) -> Result<Self, Failed> {
         let pair = talk::pair();
         let (socket, theirs) = pair.map_err(|error| Failed::new(Step::Talk, error))?;
-        let flags = probe::namespaces(Enforcement::Namespaces);
-        let cloned = Processors::start_apart(|| sys::clone_into(flags));
+        let cloned = Processors::start_apart(|| sys::clone_into(probe::namespaces()));
         match cloned.map_err(|error| Failed::new(Step::Namespaces, error))? {
             Cloned::Child => {
                 drop(socket);
@@ -74,7 +74,7 @@ impl Ahead {
     }
 
     /// Tells it what it is for. A command can be longer than a message.
-    pub(crate) fn give(mut self, orders: &Orders) -> io::Result<First> {
+    pub(crate) fn give(mut self, orders: &Orders<'_>) -> io::Result<First> {
         let first = self.first.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let bytes = postcard::to_allocvec(orders).map_err(io::Error::other)?;
         let mut paper = File::from(rustix::fs::memfd_create("orders", MemfdFlags::CLOEXEC)?);
@@ -95,7 +95,7 @@ impl Drop for Ahead {
 }
 
 /// Waits to be told. `None`: the supervisor is gone.
-pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Orders>> {
+pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Orders<'static>>> {
     let (_, descriptors, _) = sys::receive(socket)?;
     let Some(paper) = descriptors.into_iter().next() else { return Ok(None) };
     let mut bytes = Vec::new();
@@ -164,6 +164,28 @@ mod tests {
     fn a_plan_arrives_as_it_was() {
         let bytes = postcard::to_allocvec(&plan()).unwrap();
         assert_eq!(postcard::from_bytes::<Plan>(&bytes).unwrap(), plan());
+    }
+
+    #[test]
+    fn orders_arrive_as_they_were() {
+        let canary = Canary { file: path(odd("/state")), port: 7 };
+        let orders = Orders {
+            plan: Cow::Owned(plan()),
+            command: Cow::Owned(vec![odd("run"), OsString::new()]),
+            attribution: Attribution::Notify,
+            canary: Cow::Borrowed(&canary),
+            group: Cow::Owned(vec!["/sys/fs/cgroup/one".into()]),
+            covers: true,
+            processors: (vec![0, 3], 3),
+            omit: Cow::Owned(vec![Layer::Seccomp]),
+        };
+        let bytes = postcard::to_allocvec(&orders).unwrap();
+        let arrived: Orders<'_> = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!((&arrived.plan, &arrived.command), (&orders.plan, &orders.command));
+        assert_eq!((&arrived.canary.file, arrived.canary.port), (&canary.file, 7));
+        assert_eq!((&arrived.group, arrived.covers), (&orders.group, true));
+        assert_eq!((&arrived.processors, &arrived.omit), (&orders.processors, &orders.omit));
+        assert_eq!(arrived.attribution, Attribution::Notify);
     }
 
     #[test]

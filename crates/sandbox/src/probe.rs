@@ -41,10 +41,7 @@ pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
 }
 
 /// The namespaces of a run, as flags of `clone`.
-pub(crate) fn namespaces(enforcement: Enforcement) -> u64 {
-    if enforcement == Enforcement::Landlock {
-        return 0;
-    }
+pub(crate) fn namespaces() -> u64 {
     let flags = libc::CLONE_NEWUSER
         | libc::CLONE_NEWNS
         | libc::CLONE_NEWPID

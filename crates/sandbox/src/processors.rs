@@ -13,11 +13,13 @@ pub(crate) struct Processors(Option<(CpuSet, usize)>);
 impl Processors {
     /// Keeps this process, and what it starts, to the processor that it runs on.
     pub(crate) fn keep_to_one() -> Self {
-        let one = sched_getcpu();
-        let all = sched_getaffinity(None).ok();
-        let processors = Self(all.map(|all| (all, one)));
+        let processors = Self::here();
         processors.keep(None);
         processors
+    }
+
+    fn here() -> Self {
+        Self(sched_getaffinity(None).ok().map(|all| (all, sched_getcpu())))
     }
 
     /// Keeps another process to that one too. While it waits, that does not hold it up.
@@ -50,8 +52,7 @@ impl Processors {
         }
         let cloned = start();
         if let Ok(Cloned::Parent(_, pid)) = &cloned {
-            let here = Self(sched_getaffinity(None).ok().map(|all| (all, sched_getcpu())));
-            here.send_away(Pid::from_raw(*pid));
+            Self::here().send_away(Pid::from_raw(*pid));
             if ordinary {
                 sys::set_patient(*pid, false);
             }

@@ -87,14 +87,11 @@ impl<'a> Rights<'a> {
 
     /// What a piece allows below it.
     fn of(&self, piece: &Piece) -> Option<BitFlags<AccessFs>> {
-        let access = if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
-            self.read()
-        } else if may_write(self.plan, piece) {
-            self.all()
+        if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
+            Some(self.read())
         } else {
-            return None;
-        };
-        Some(access & self.handled)
+            may_write(self.plan, piece).then(|| self.all())
+        }
     }
 
     /// Allows what a piece allows, below what it is made of.

@@ -65,8 +65,7 @@ pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Leave)
 pub(crate) fn nulls() -> impl Iterator<Item = (i32, OFlags)> {
     all().into_iter().filter_map(|descriptor| {
         let file = rustix::fs::fstat(descriptor).ok()?;
-        let is_null = kind(&file) == FileType::CharacterDevice
-            && (rustix::fs::major(file.st_rdev), rustix::fs::minor(file.st_rdev)) == (1, 3);
+        let is_null = kind(&file) == FileType::CharacterDevice && device(&file) == NULL;
         let mode = rustix::fs::fcntl_getfl(descriptor).ok()? & OFlags::RWMODE;
         is_null.then(|| (descriptor.as_raw_fd(), mode))
     })
@@ -92,16 +91,20 @@ fn given_by(descriptor: BorrowedFd<'_>, file: &Stat) -> Given {
         FileType::Directory => return Given::Directory,
         FileType::Fifo | FileType::Socket => true,
         FileType::RegularFile => Leave::of(descriptor).write,
-        FileType::CharacterDevice => {
-            every_run_has(file.st_rdev) || rustix::termios::isatty(descriptor)
-        }
+        FileType::CharacterDevice => every_run_has(file) || rustix::termios::isatty(descriptor),
         _ => false,
     };
     if is_stream { Given::Streams } else { Given::File }
 }
 
 /// `/dev/null`, `zero`, `full`, `random` and `urandom`.
-fn every_run_has(device: u64) -> bool {
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    major == 1 && [3, 5, 7, 8, 9].contains(&minor)
+fn every_run_has(file: &Stat) -> bool {
+    [NULL, (1, 5), (1, 7), (1, 8), (1, 9)].contains(&device(file))
+}
+
+/// `/dev/null`.
+const NULL: (u32, u32) = (1, 3);
+
+fn device(file: &Stat) -> (u32, u32) {
+    (rustix::fs::major(file.st_rdev), rustix::fs::minor(file.st_rdev))
 }

@@ -5,6 +5,7 @@
 
 mod serve;
 
+use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -98,14 +99,14 @@ fn order(
     let processors = Processors::keep_to_one();
     ahead.keep_to(&processors);
     let orders = Orders {
-        plan: launch.plan.clone(),
-        command: launch.command.to_vec(),
+        plan: Cow::Borrowed(launch.plan),
+        command: Cow::Borrowed(launch.command),
         attribution: got.attribution,
-        canary: launch.canary.clone(),
-        group: group.map(|group| group.dirs().to_vec()).unwrap_or_default(),
+        canary: Cow::Borrowed(launch.canary),
+        group: Cow::Borrowed(group.map(Group::dirs).unwrap_or_default()),
         covers: launch.covers,
         processors: processors.tell(),
-        omit: launch.omit.to_vec(),
+        omit: Cow::Borrowed(launch.omit),
     };
     let first = ahead.give(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
     Ok((first, processors))
@@ -126,8 +127,7 @@ fn fork(
     let (socket, theirs) = talk::pair().map_err(|error| fail(Step::Talk, error))?;
     sys::adopt_orphans().map_err(|error| fail(Step::Bond, error))?;
     let processors = Processors::keep_to_one();
-    let none = probe::namespaces(Enforcement::Landlock);
-    match sys::clone_into(none).map_err(|error| fail(Step::Fork, error))? {
+    match sys::clone_into(0).map_err(|error| fail(Step::Fork, error))? {
         Cloned::Child => {
             drop(socket);
             Inside {

@@ -84,7 +84,7 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     // Nobody is left to be told if there are none.
     let Ok(Some(orders)) = ahead::receive(&socket) else { sys::exit_now(1) };
     // They last as long as the process, and so does everything that is made of them.
-    let orders: &'static Orders = Box::leak(Box::new(orders));
+    let orders: &'static Orders<'static> = Box::leak(Box::new(orders));
     let processors = Box::leak(Box::new(Processors::told(&orders.processors)));
     let inside: &'static Inside<'static> = Box::leak(Box::new(Inside {
         plan: &orders.plan,
