@@ -146,6 +146,16 @@ impl Times {
     }
 }
 
+/// How many times as long one takes as another in the middle one of all rounds. Whatever slows the
+/// machine for a while slows both.
+pub(super) fn paired_ratio(slow: &[Duration], fast: &[Duration]) -> Option<f64> {
+    let pairs = slow.iter().zip(fast);
+    let mut all: Vec<_> =
+        pairs.map(|(slow, fast)| slow.as_secs_f64() / fast.as_secs_f64()).collect();
+    all.sort_by(f64::total_cmp);
+    all.get(all.len() / 2).copied()
+}
+
 /// Prints all times, each with its ratio to the first.
 pub(super) fn print_table(all: &[Times]) {
     let Some(base) = all.first() else { return };
@@ -239,6 +249,16 @@ mod tests {
         assert_eq!([at(0), at(50), at(90), at(100)], [1, 6, 10, 11]);
         assert_eq!(times(&[7]).percentile(90).as_millis(), 7);
         assert!((times(&[6]).ratio_to(&times(&[3])) - 2.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn rounds_are_compared_one_by_one() {
+        let millis =
+            |all: &[u64]| all.iter().copied().map(Duration::from_millis).collect::<Vec<_>>();
+        // The machine was slow in the second half.
+        let (slow, fast) = (millis(&[11, 11, 110, 110, 112]), millis(&[10, 10, 100, 100, 100]));
+        assert!((paired_ratio(&slow, &fast).unwrap() - 1.1).abs() < 1e-9);
+        assert_eq!(paired_ratio(&[], &[]), None);
     }
 
     #[test]

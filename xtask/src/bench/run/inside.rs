@@ -1,171 +1,165 @@
-//! What ordinary work costs behind the wall: processor time and wall time, inside and outside.
+//! What ordinary work costs behind the wall, in processor time.
 //!
-//! What the supervisor does for a call counts as the call's own. Starting a run has figures of its
-//! own, so a program that works for a few milliseconds is measured by what each further call in a
-//! run costs, as in an agent's session. What any seccomp filter costs on this machine is shown
-//! beside it.
+//! The figure is about a call in a run that stands already, as in an agent's session; what the
+//! supervisor does for it counts as its own. Beside it is measured an empty wall: a seccomp filter and
+//! a Landlock domain that refuse nothing, which no wall made of these two can be cheaper than; and a
+//! whole run for the call, from its start to its end.
 
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use std::time::Duration;
 
 use super::scene::Scene;
 use super::skipped;
 use super::works::{self, Work};
-use crate::bench::measure::{Bound, Figure, Times, print_table};
+use crate::bench::measure::{Bound, Figure, Times, in_turn, paired_ratio, print_table};
 use crate::bench::peers::Peers;
 use crate::failure::{Context, Failure};
-use crate::workspace::output;
 
 /// The standard library cannot ask what a child used.
-const CLOCK: &str = include_str!("clock.py");
+const WORKER: &str = include_str!("worker.py");
 
-/// Calls a command so many times, and ends with the first that fails.
-const REPEAT: &str = "n=$1; shift; while [ $n -gt 0 ]; do \"$@\" || exit; n=$((n-1)); done";
-
-pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Result<Vec<Figure>, Failure> {
-    let bench = Bench { scene, clock: scene.write("clock.py", CLOCK)? };
+pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Vec<Figure> {
     let mut figures = Vec::new();
     for kind in works::ALL {
         let measured = (kind.set)(scene, peers)
-            .and_then(|work| bench.compare(kind.name, &work, rounds.div_ceil(work.every)));
+            .and_then(|work| compare(scene, kind.name, &work, rounds.div_ceil(work.every)));
         if let Err(failure) = &measured {
             skipped(kind.name, failure);
         }
+        let measured = measured.unwrap_or_default();
+        let named = kind.claims.into_iter().zip(measured);
         let bound = Bound::AtMost(1.03);
-        figures.push(Figure { claim: kind.claim, bound, measured: measured.ok() });
+        figures.extend(named.map(|(claim, measured)| Figure { claim, bound, measured }));
     }
-    Ok(figures)
+    figures
+}
+
+/// Prints all sides, and says how many times the processor time is spent inside: to outside, and to
+/// an empty wall.
+fn compare(
+    scene: &Scene,
+    name: &str,
+    work: &Work,
+    rounds: u32,
+) -> Result<[Option<f64>; 2], Failure> {
+    println!("\n{name}: processor time of a call, rounds: {rounds}");
+    let start = |side| Worker::start(scene, work, side);
+    let mut workers = Side::ALL.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
+    let all = in_turn(&mut workers, 1, rounds, |worker, _| worker.call(work).map(Some))?;
+    workers.into_iter().try_for_each(Worker::end)?;
+    let ratios = match all.as_slice() {
+        [outside, empty, inside, _] => [outside, empty].map(|side| paired_ratio(inside, side)),
+        _ => [None; 2],
+    };
+    let named = Side::ALL.iter().zip(all);
+    print_table(&named.map(|(side, times)| Times::new(side.name(), times)).collect::<Vec<_>>());
+    Ok(ratios)
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Side {
     Outside,
-    Filtered,
+    Empty,
     Inside,
+    Whole,
 }
 
 impl Side {
-    const ALL: [Self; 3] = [Self::Outside, Self::Filtered, Self::Inside];
+    const ALL: [Self; 4] = [Self::Outside, Self::Empty, Self::Inside, Self::Whole];
 
     fn name(self) -> &'static str {
         match self {
             Self::Outside => "outside",
-            Self::Filtered => "behind a seccomp filter that allows everything",
+            Self::Empty => "behind an empty wall",
             Self::Inside => "inside",
+            Self::Whole => "a whole run for it",
         }
     }
 }
 
-/// What one run took.
-#[derive(Debug, Clone, Copy)]
-struct Spent {
-    wall: Duration,
-    processor: Duration,
-}
-
-/// What one side took in all rounds.
-struct Rounds {
+/// Calls a program again and again on one side of the wall.
+struct Worker {
     side: Side,
-    /// Of one call alone.
-    single: Vec<Spent>,
-    /// Of many calls in one run.
-    many: Vec<Spent>,
+    process: Child,
+    orders: ChildStdin,
+    answers: BufReader<ChildStdout>,
 }
 
-impl Rounds {
-    fn times(&self, all: &[Spent], take: fn(&Spent) -> Duration) -> Times {
-        Times::new(self.side.name(), all.iter().map(take).collect())
-    }
-
-    /// Processor time of every call but the first.
-    fn further(&self, calls: u32) -> Times {
-        let pairs = self.many.iter().zip(&self.single);
-        let each = pairs.map(|(many, single)| {
-            many.processor.saturating_sub(single.processor) / calls.saturating_sub(1).max(1)
-        });
-        Times::new(self.side.name(), each.collect())
-    }
-}
-
-struct Bench<'a> {
-    scene: &'a Scene,
-    clock: PathBuf,
-}
-
-impl Bench<'_> {
-    /// Prints all sides, and says how many times the processor time is spent inside.
-    fn compare(&self, name: &str, work: &Work, rounds: u32) -> Result<f64, Failure> {
-        let calls = work.calls;
-        println!("\n{name}: rounds: {rounds}");
-        let mut sides = Side::ALL.map(|side| Rounds { side, single: vec![], many: vec![] });
-        for round in 0..=rounds {
-            // Who goes first changes, so that nobody always finds the same one's caches.
-            sides.rotate_left(1);
-            for rounds in &mut sides {
-                let single = self.run(work, rounds.side, 1)?;
-                let many = (calls > 1).then(|| self.run(work, rounds.side, calls)).transpose()?;
-                if round > 0 {
-                    rounds.single.push(single);
-                    rounds.many.extend(many);
-                }
-            }
+impl Worker {
+    fn start(scene: &Scene, work: &Work, side: Side) -> Result<Self, Failure> {
+        let run = || [scene.ringwall.clone().into(), "run".into(), "--".into()];
+        let mut words: Vec<OsString> = Vec::new();
+        if side == Side::Inside {
+            words.extend(run());
         }
-        sides.sort_by_key(|rounds| Side::ALL.iter().position(|side| *side == rounds.side));
-        let print = |what: &str, table: &[Times]| {
-            println!("\n{what}");
-            print_table(table);
-        };
-        let alone = sides.each_ref().map(|side| side.times(&side.single, |spent| spent.processor));
-        print("processor time of one call alone", &alone);
-        let wall = sides.each_ref().map(|side| side.times(&side.single, |spent| spent.wall));
-        print("wall time of one call alone", &wall);
-        if calls == 1 {
-            return Ok(inside_to_outside(&alone));
+        // Alone: the packages of this machine may run code at every start.
+        words.extend(["python3", "-I", "-S", "-c", WORKER].map(OsString::from));
+        match side {
+            Side::Outside | Side::Inside => {}
+            Side::Empty => words.push("--walled".into()),
+            Side::Whole => words.extend(run()),
         }
-        let many = sides.each_ref().map(|side| side.times(&side.many, |spent| spent.processor));
-        print(&format!("processor time of {calls} calls in one run"), &many);
-        let further = sides.each_ref().map(|side| side.further(calls));
-        print("processor time of each further call", &further);
-        Ok(inside_to_outside(&further))
+        let mut command = scene.command(Path::new("env"));
+        command.current_dir(&work.dir).args(words).args(&work.words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut process = command.spawn().context(|| "cannot start a worker".into())?;
+        let pipes = process.stdin.take().zip(process.stdout.take());
+        let (orders, answers) = pipes.ok_or_else(|| Failure::new("a worker has no pipes"))?;
+        Ok(Self { side, process, orders, answers: BufReader::new(answers) })
     }
 
-    fn run(&self, work: &Work, side: Side, calls: u32) -> Result<Spent, Failure> {
+    /// The processor time of one call.
+    fn call(&mut self, work: &Work) -> Result<Duration, Failure> {
         if let Some(product) = work.product.as_ref().filter(|product| product.exists()) {
             std::fs::remove_dir_all(product)
                 .context(|| format!("cannot remove `{}`", product.display()))?;
         }
-        let mut words: Vec<OsString> = Vec::new();
-        match side {
-            Side::Outside => {}
-            Side::Filtered => words.push("--filtered".into()),
-            Side::Inside => {
-                words.extend([self.scene.ringwall.clone().into(), "run".into(), "--".into()]);
-            }
+        let before = self.supervision()?;
+        let told = || format!("the worker {} cannot be told to work", self.side.name());
+        self.orders.write_all(b"\n").context(told)?;
+        let mut answer = String::new();
+        self.answers.read_line(&mut answer).context(|| "cannot hear a worker".into())?;
+        let own = parse(&answer)?;
+        Ok(own + self.supervision()?.saturating_sub(before))
+    }
+
+    /// It ends when there is no next line.
+    fn end(mut self) -> Result<(), Failure> {
+        drop(self.orders);
+        let ended = self.process.wait().context(|| "cannot wait for a worker".into())?;
+        let failed = || Failure::new(format!("the worker {} ended with {ended}", self.side.name()));
+        ended.success().then_some(()).ok_or_else(failed)
+    }
+
+    /// What the supervisor used so far.
+    fn supervision(&self) -> Result<Duration, Failure> {
+        match self.side {
+            Side::Inside => used(self.process.id()),
+            Side::Outside | Side::Empty | Side::Whole => Ok(Duration::ZERO),
         }
-        if calls > 1 {
-            words.extend(["sh", "-c", REPEAT, "sh", &calls.to_string()].map(OsString::from));
-        }
-        words.extend(work.words.iter().cloned());
-        let mut clock = self.scene.command(Path::new("python3"));
-        // Alone: the packages of this machine may run code at every start.
-        clock.current_dir(&work.dir).args(["-I", "-S"]).arg(&self.clock).args(words);
-        parse(&output(&mut clock)?)
     }
 }
 
-/// By the medians.
-fn inside_to_outside([outside, _, inside]: &[Times; 3]) -> f64 {
-    inside.ratio_to(outside)
+/// The processor time of a process that is running, in all its threads.
+fn used(process: u32) -> Result<Duration, Failure> {
+    let told = || format!("cannot see what process {process} uses");
+    let mut nanos = 0;
+    for thread in std::fs::read_dir(format!("/proc/{process}/task")).context(told)? {
+        let path: PathBuf = thread.context(told)?.path().join("schedstat");
+        // A thread may have ended.
+        let Ok(text) = std::fs::read_to_string(path) else { continue };
+        nanos += text.split(' ').next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(Duration::from_nanos(nanos))
 }
 
-/// The two numbers that the clock prints.
-fn parse(text: &str) -> Result<Spent, Failure> {
-    let micros = |text: &str| text.parse().map(Duration::from_micros);
-    match text.split_once(' ').map(|(wall, processor)| (micros(wall), micros(processor))) {
-        Some((Ok(wall), Ok(processor))) => Ok(Spent { wall, processor }),
-        _ => Err(Failure::new(format!("the clock says `{text}`"))),
-    }
+/// The number that a worker prints.
+fn parse(answer: &str) -> Result<Duration, Failure> {
+    let micros = answer.trim_end().parse().map(Duration::from_micros);
+    micros.map_err(|_| Failure::new(format!("a worker says `{answer}`")))
 }
 
 #[cfg(test)]
@@ -173,10 +167,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_says_two_numbers() {
-        let spent = parse("2500 1200").unwrap();
-        assert_eq!((spent.wall.as_micros(), spent.processor.as_micros()), (2500, 1200));
-        assert!(parse("2500").is_err());
-        assert!(parse("it ended with 1").is_err());
+    fn a_worker_says_one_number() {
+        assert_eq!(parse("1200\n").unwrap().as_micros(), 1200);
+        assert!(parse("").is_err());
+        assert!(parse("it ended with 1\n").is_err());
+    }
+
+    #[test]
+    fn what_a_process_uses_grows() {
+        let myself = std::process::id();
+        let before = used(myself).unwrap();
+        while used(myself).unwrap() == before {}
     }
 }
