@@ -18,7 +18,7 @@ pub(crate) fn ended(outcome: &Outcome, violation: Option<&Violation>) -> (u8, &'
         End::Exited { code, .. } => (*code, "exited"),
         End::Violation => {
             if let Some(violation) = violation {
-                error_line(&format!("ringwall: stopped: {}", refusal(violation)));
+                error_line(&format!("ringwall: stopped by a violation: {}", refusal(violation)));
             }
             (STOPPED, "violation")
         }

@@ -216,7 +216,10 @@ fn a_violation_names_who_tried_what() {
             for field in ["rule", "origin", "text", "remedy", "run", "time", "wall"] {
                 assert!(!violation[field].is_null(), "{field}: {ran:?}");
             }
-            let line = ran.stderr.lines().find(|line| line.starts_with("ringwall: stopped: `"));
+            let line = ran
+                .stderr
+                .lines()
+                .find(|line| line.starts_with("ringwall: stopped by a violation: `"));
             let line = line.unwrap_or_else(|| panic!("{script}: {ran:?}"));
             assert!(line.contains(argv[0]) && line.contains(words), "{line}");
             assert!(line.ends_with(&**path), "{line}");
