@@ -36,7 +36,8 @@ impl Cover {
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
         let mut cover = Self { events, directories: HashMap::new(), helpers: Vec::new() };
         for directory in directories {
-            cover.watch(&directory);
+            // One that is gone again needs no watch, and none that cannot be looked into is shown.
+            let _ = cover.watch(&directory);
         }
         Ok(Some(cover))
     }
@@ -46,15 +47,14 @@ impl Cover {
         &self.events
     }
 
-    fn watch(&mut self, directory: &Path) {
+    fn watch(&mut self, directory: &Path) -> io::Result<()> {
         let flags = WatchFlags::CREATE
             | WatchFlags::MOVED_TO
             | WatchFlags::ONLYDIR
             | WatchFlags::DONT_FOLLOW;
-        // A directory that is gone again needs no watch.
-        if let Ok(number) = inotify::add_watch(&self.events, directory, flags) {
-            self.directories.insert(number, directory.to_path_buf());
-        }
+        let number = inotify::add_watch(&self.events, directory, flags)?;
+        self.directories.insert(number, directory.to_path_buf());
+        Ok(())
     }
 
     /// Covers what has appeared.
@@ -75,6 +75,12 @@ impl Cover {
         let mut reader = inotify::Reader::new(&self.events, &mut buffer);
         let mut paths = Vec::new();
         while let Ok(event) = reader.next() {
+            if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
+                // Something was missed, nobody knows where.
+                let all = self.directories.values().filter_map(|dir| dir.read_dir().ok());
+                paths.extend(all.flat_map(|dir| dir.flatten().map(|entry| entry.path())));
+                continue;
+            }
             let directory = self.directories.get(&event.wd());
             if let (Some(directory), Some(name)) = (directory, event.file_name())
                 && !event.events().contains(ReadFlags::IGNORED)
@@ -98,9 +104,13 @@ impl Cover {
             return;
         }
         if metadata.is_dir() {
-            self.watch(path);
             // It may have been filled before the watch was there.
-            let Ok(entries) = path.read_dir() else { return };
+            let watched = self.watch(path).and_then(|()| path.read_dir());
+            let Ok(entries) = watched else {
+                // What appears in it would not be seen.
+                self.cover(path, true, spaces, tripwire);
+                return;
+            };
             for entry in entries.flatten() {
                 self.consider(&entry.path(), warden, spaces, tripwire);
             }

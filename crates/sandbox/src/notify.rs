@@ -16,7 +16,7 @@ use model::{AbsPath, Kind, Net, Piece, Plan};
 use rustix::fs::{FileType, OFlags};
 
 use self::links::Links;
-use self::read::{absolute, is_stream, named, read_address};
+use self::read::{absolute, is_beyond_us, is_stream, named, read_address};
 use crate::calls::{self, Address, Call, Described, PathArgument};
 use crate::drafts::Drafts;
 use crate::lock::Lock;
@@ -117,6 +117,13 @@ impl Watcher<'_> {
         // The process may have ended, and its number gone to another, while we looked.
         if !sys::notification_is_valid(listener, notification.id) {
             return go_on;
+        }
+        // What nobody can look at is not let pass where it changes something.
+        let unknown = [(&first, Some(call.path)), (&second, call.second)].into_iter().any(
+            |(path, argument)| path.is_none() && argument.is_some_and(|it| is_beyond_us(pid, it)),
+        );
+        if unknown && call.operation.writes() {
+            return Judged::Reply(Reply::Errno(libc::EACCES));
         }
         self.call(&call, first.as_ref(), second.as_ref(), pid)
     }

@@ -2,7 +2,39 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::yard::{Yard, everybody};
+use crate::yard::{Yard, everybody, has_python};
+
+/// What appears in a directory that cannot be watched would not be seen.
+#[test]
+fn nothing_appears_where_nobody_can_watch() {
+    if !has_python() {
+        return;
+    }
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.configure("[filesystem]\ndeny_read = [\"**/*.pem\"]\n");
+        let mut host = yard.command("/bin/bash");
+        // The run may end before it is ready.
+        let script = "for n in $(seq 200); do [ -e ready ] && break; sleep 0.05; done
+            echo SECRET > n/key.pem; touch made";
+        let mut host = host.args(["-c", script]).spawn().unwrap();
+        let script = "exec /usr/bin/python3 -c '
+import os, time
+os.mkdir(\"n\", 0o300)
+time.sleep(1)
+os.chmod(\"n\", 0o755)
+open(\"ready\", \"w\")
+while not os.path.exists(\"made\"):
+    time.sleep(0.05)
+time.sleep(1)
+print(open(\"n/key.pem\").read())
+'";
+        let ran = yard.run(&[], script);
+        host.wait().unwrap();
+        assert!(!ran.stdout.contains("SECRET"), "{ran:?}");
+        assert_ne!(ran.code, Some(0), "{ran:?}");
+    }
+}
 
 #[test]
 fn what_appears_under_a_deny_rule_is_hidden_too() {

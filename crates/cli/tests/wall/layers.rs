@@ -2,7 +2,7 @@
 //! is left out.
 
 use crate::escapes::{Ground, Wall, row};
-use crate::yard::{Yard, everybody};
+use crate::yard::{Yard, everybody, has_python};
 
 /// Landlock and seccomp alone.
 const LANDLOCK: &[&str] = &["--enforcement", "landlock"];
@@ -179,14 +179,6 @@ fn the_hosts_devices_stay_as_they_are() {
         assert!(said.contains("chmod: ") && said.contains("Error: [Errno"), "{said}");
         assert_eq!(modes(), before);
     }
-}
-
-fn has_python() -> bool {
-    let has = std::path::Path::new("/usr/bin/python3").exists();
-    if !has {
-        eprintln!("skipped: there is no /usr/bin/python3 to try it with");
-    }
-    has
 }
 
 #[test]

@@ -229,6 +229,14 @@ impl Ran {
     }
 }
 
+pub(crate) fn has_python() -> bool {
+    let has = Path::new("/usr/bin/python3").exists();
+    if !has {
+        eprintln!("skipped: there is no /usr/bin/python3 to try it with");
+    }
+    has
+}
+
 /// An ordinary user needs /dev/fuse for the tripwire. Root may open it to others for the tests, and
 /// says so.
 fn open_fuse() {

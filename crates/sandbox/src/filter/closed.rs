@@ -117,12 +117,13 @@ fn node(mode: Word) -> Tree {
     mode.masked(libc::S_IFMT).switch(devices, plain_mode(mode))
 }
 
-/// No input faked on a terminal (`TIOCSTI`, `TIOCLINUX`), no other line discipline (`TIOCSETD`).
+/// No input faked on a terminal (`TIOCSTI`, `TIOCLINUX`), no other line discipline (`TIOCSETD`), and
+/// nobody kept from opening it (`TIOCEXCL`), which would outlive the run.
 ///
 /// The kernel takes the low half of the request, so a program that compared all of it would miss
 /// the same request with other high bits (CVE-2019-10063).
 fn terminal() -> Tree {
-    let requests = [0x5412, 0x541c, 0x5423];
+    let requests = [0x540c, 0x5412, 0x541c, 0x5423];
     Word::low(1).switch(requests.map(|request| (request, answer(libc::EPERM))), file_systems())
 }
 

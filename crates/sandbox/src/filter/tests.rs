@@ -162,7 +162,7 @@ fn no_names_by_requests_of_file_systems() {
 #[test]
 fn terminals_and_personalities() {
     let program = closed(&NAMESPACES);
-    for request in [0x5412, 0x541c, 0x5423] {
+    for request in [0x540c, 0x5412, 0x541c, 0x5423] {
         for high in [0, 1 << 32, 0xdead_beef << 32] {
             let args = [0, request | high, 0, 0, 0, 0];
             assert_eq!(ask(&program, libc::SYS_ioctl, args), refused(EPERM), "{args:x?}");

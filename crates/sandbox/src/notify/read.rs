@@ -68,12 +68,27 @@ pub(super) fn absolute(pid: u32, from: i32, path: &Path) -> Option<PathBuf> {
 
 /// The path of a process's descriptor, or of its working directory.
 fn directory(pid: u32, descriptor: i32) -> Option<PathBuf> {
-    let link = match descriptor {
+    let path = std::fs::read_link(link(pid, descriptor)).ok()?;
+    path.is_absolute().then_some(path)
+}
+
+fn link(pid: u32, descriptor: i32) -> String {
+    match descriptor {
         libc::AT_FDCWD => format!("/proc/{pid}/cwd"),
         descriptor => format!("/proc/{pid}/fd/{descriptor}"),
-    };
-    let path = std::fs::read_link(link).ok()?;
-    path.is_absolute().then_some(path)
+    }
+}
+
+/// Whether the kernel knows what an argument names and we cannot: the process's memory is closed to
+/// us, or what is named lies too deep to have a path.
+pub(super) fn is_beyond_us(pid: u32, argument: PathArgument) -> bool {
+    let failed = |error: std::io::Error, with: i32| error.raw_os_error() == Some(with);
+    let memory = sys::read_memory(pid, argument.pointer, &mut [0]);
+    let closed = argument.pointer != 0 && memory.is_err_and(|error| failed(error, libc::EPERM));
+    let place = std::fs::read_link(link(pid, argument.directory));
+    let deep = place.is_err_and(|error| failed(error, libc::ENAMETOOLONG));
+    let long = |path: PathBuf| path.as_os_str().len() >= PATH_MAX;
+    closed || deep || named(pid, argument).is_some_and(long)
 }
 
 /// A string in the memory of a process.
