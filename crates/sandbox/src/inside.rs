@@ -31,7 +31,7 @@ use crate::rights::Rights;
 use crate::standard;
 use crate::sys::{self, Bulkhead, Resource};
 use crate::talk::{Message, hear_leave, tell};
-use crate::unmounted;
+use crate::unmounted::{self, Unmounted};
 
 /// What the child is to do.
 pub(crate) struct Inside<'a> {
@@ -45,7 +45,7 @@ pub(crate) struct Inside<'a> {
     /// The directories of the control group that holds some limits already.
     pub(crate) group: &'a [PathBuf],
     /// A directory to remove should the supervisor be killed.
-    pub(crate) private: Option<&'a Path>,
+    pub(crate) unmounted: Option<&'a Unmounted>,
     pub(crate) covers: bool,
     pub(crate) processors: &'a Processors,
     pub(crate) omit: &'a [Layer],
@@ -115,8 +115,8 @@ impl Inside<'_> {
 
     /// Ends this process and takes with it what nobody else might remove.
     fn exit_after_all(&self) -> ! {
-        if let Some(private) = self.private {
-            unmounted::remove(private);
+        if let Some(unmounted) = self.unmounted {
+            unmounted::remove(unmounted.private.as_path());
         }
         sys::exit_now(1)
     }
@@ -260,10 +260,8 @@ impl Inside<'_> {
         rustix::process::setpgid(None, None)
             .map_err(|error| Failed::new(Step::Bond, error.into()))?;
         sys::adopt_orphans().map_err(|error| Failed::new(Step::Bond, error))?;
-        if let Some(private) = self.private {
-            // Made with its rights, so that nobody can be in it before us.
-            rustix::fs::mkdir(private, Mode::RWXU)
-                .map_err(|error| Failed::new(Step::Store, error.into()))?;
+        if let Some(unmounted) = self.unmounted {
+            unmounted.make().map_err(|error| Failed::new(Step::Store, error))?;
         }
         Ok(())
     }

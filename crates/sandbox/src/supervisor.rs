@@ -139,7 +139,7 @@ fn fork(
                 canary: launch.canary,
                 socket: theirs,
                 group: group.map(Group::dirs).unwrap_or_default(),
-                private: unmounted.map(|unmounted| unmounted.private.as_path()),
+                unmounted,
                 covers: launch.covers,
                 processors: &processors,
                 omit: launch.omit,

@@ -4,17 +4,22 @@
 //! Landlock can open ground and nothing else. Private ground, layers and made files are not to be
 //! had; a protected name inside writable ground is refused by the watcher alone.
 
+use std::io;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
 use model::{AbsPath, Kind, Piece, Plan};
+use rustix::fs::Mode;
 
 /// A plan as far as Landlock can hold it.
 pub(crate) struct Unmounted {
     pub(crate) plan: Plan,
     /// A directory of the host for this run alone, to be made and removed with it.
     pub(crate) private: AbsPath,
+    /// The user's settings of git, as the run is to see them. Git gives up where it may not read
+    /// those that are there.
+    gitconfig: String,
     /// What is not there.
     pub(crate) missing: Vec<String>,
 }
@@ -23,21 +28,44 @@ impl Unmounted {
     pub(crate) fn of(plan: &Plan) -> Self {
         let private = private();
         let mut missing = Vec::new();
+        let (made, others): (Vec<_>, Vec<_>) = plan
+            .pieces
+            .iter()
+            .partition(|piece| piece.path == plan.home.join(GIT_SETTINGS.as_ref()));
+        let gitconfig = made.iter().find_map(|piece| match &piece.kind {
+            Kind::Text(text) => Some(text.clone()),
+            _ => None,
+        });
         let mut pieces: Vec<_> =
-            plan.pieces.iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
+            others.into_iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
         let (path, why) = (private.clone(), "private to this run".to_owned());
         pieces.push(Piece { path, kind: Kind::Write, directory: true, why });
         pieces.sort_by(|a, b| a.path.cmp(&b.path));
         let mut environment = plan.environment.clone();
         environment.retain(|(name, _)| name != "TMPDIR");
         environment.push(("TMPDIR".into(), private.as_path().into()));
+        if !environment.iter().any(|(name, _)| name == GIT_VARIABLE) {
+            environment
+                .push((GIT_VARIABLE.into(), private.join(GIT_SETTINGS.as_ref()).as_path().into()));
+        }
         // What is granted before it exists would be put into the running tree by a mount.
         missing.extend(plan.late.iter().map(|path| format!("{path}: only a mount could add it")));
         let (links, late) = (Vec::new(), Vec::new());
         let plan = Plan { pieces, links, late, environment, ..plan.clone() };
-        Self { plan, private, missing }
+        Self { plan, private, gitconfig: gitconfig.unwrap_or_default(), missing }
+    }
+
+    /// Makes the directory with what belongs into it.
+    pub(crate) fn make(&self) -> io::Result<()> {
+        // Made with its rights, so that nobody can be in it before us.
+        rustix::fs::mkdir(self.private.as_path(), Mode::RWXU)?;
+        std::fs::write(self.private.join(GIT_SETTINGS.as_ref()).as_path(), &self.gitconfig)
     }
 }
+
+/// What the user's settings of git are called at home, and the variable that names others.
+const GIT_SETTINGS: &str = ".gitconfig";
+const GIT_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
 
 fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> {
     let kind = match &piece.kind {
@@ -67,8 +95,8 @@ fn private() -> AbsPath {
 
 /// Removes a directory with all that is in it, whatever permissions that has.
 pub(crate) fn remove(dir: &Path) {
-    let gone = |done: &std::io::Result<()>| {
-        done.as_ref().err().is_none_or(|error| error.kind() == std::io::ErrorKind::NotFound)
+    let gone = |done: &io::Result<()>| {
+        done.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::NotFound)
     };
     if !gone(&std::fs::remove_dir_all(dir)) {
         open_up(dir);

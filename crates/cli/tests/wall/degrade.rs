@@ -172,6 +172,20 @@ fn landlock_alone_holds_by_choice_too() {
     }
 }
 
+/// Git gives up on settings that it may not read, so it gets others.
+#[test]
+fn where_landlock_stands_alone_git_works() {
+    for who in everybody() {
+        let yard = yard(who, LANDLOCK);
+        let user = "[user]\n\tname = Somebody\n\temail = s@example.org\n";
+        yard.write("home/.gitconfig", &format!("{user}[alias]\n\tx = !true\n"));
+        yard.prepare("git init -q .");
+        let script = "git add . && git commit -q -m x && git log --format=%an; git config alias.x";
+        let ran = yard.run(&["--enforcement", "landlock"], script);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), "Somebody\n"), "{ran:?}");
+    }
+}
+
 /// What Landlock and seccomp alone must do.
 fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
     let traces = Traces::before(yard);

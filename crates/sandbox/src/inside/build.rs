@@ -95,7 +95,7 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
         user,
         socket,
         group: &orders.group,
-        private: None,
+        unmounted: None,
         covers: orders.covers,
         processors,
         omit: &orders.omit,
