@@ -437,3 +437,25 @@ fn worktrees_inside_a_bare_repository_do_not_see_each_other() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
     }
 }
+
+#[test]
+fn git_looks_at_submodules() {
+    for who in everybody() {
+        let yard = Yard::new(who);
+        yard.prepare(
+            "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
+            export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org
+            git init -q .; git init -q s; echo x > s/f; git -C s add f; git -C s commit -q -m s
+            git -c protocol.file.allow=always submodule --quiet add ./s sub; git commit -q -m sub
+            touch -d 2020-01-01 sub/f",
+        );
+        let ran = yard.run(&[], "git status && git submodule status && git -C sub diff --stat");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.violations().is_empty(), "{ran:?}");
+        // What is in it belongs to git's owner.
+        for path in ["hooks/x", "config", "HEAD"] {
+            let ran = yard.run(&[], &format!("echo x >> .git/modules/sub/{path}"));
+            assert_eq!(ran.code, Some(77), "{path}: {ran:?}");
+        }
+    }
+}

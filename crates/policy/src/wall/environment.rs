@@ -75,7 +75,7 @@ fn proxy() -> Vec<(&'static str, String)> {
         variables.push((name, socks.clone()));
     }
     for name in ["NO_PROXY", "no_proxy"] {
-        variables.push((name, "localhost,127.0.0.1,::1".into()));
+        variables.push((name, "localhost,127.0.0.1,0.0.0.0,::1".into()));
     }
     // Asking for news of themselves is no part of what tools were started for.
     variables.push(("NO_UPDATE_NOTIFIER", "1".into()));

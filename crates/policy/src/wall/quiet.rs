@@ -34,7 +34,8 @@ impl<'a> Quiet<'a> {
     pub fn covers_write(&self, path: &AbsPath) -> bool {
         let habit = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
         let inside = path.is_within(&self.ground.workspace);
-        !inside && path.as_path().components().any(|part| habit(part.as_os_str()))
+        is_index_refresh(path)
+            || (!inside && path.as_path().components().any(|part| habit(part.as_os_str())))
     }
 
     /// Whether making a directory, where there is none, is habit: programs make one for their
@@ -91,7 +92,15 @@ impl<'a> Quiet<'a> {
     }
 }
 
+/// Whether this is how `git status` begins to note what it saw of a submodule or of another worktree,
+/// which it does by itself and can do without.
+fn is_index_refresh(path: &AbsPath) -> bool {
+    let names: Vec<_> = path.as_path().iter().collect();
+    let kept = |pair: &[&std::ffi::OsStr]| matches!(pair, [git, place] if *git == ".git" && (*place == "modules" || *place == "worktrees"));
+    names.last().is_some_and(|name| *name == "index.lock") && names.windows(2).any(kept)
+}
+
 /// Files that hold a secret for some, and that programs open for all.
 fn is_habitual_secret(below: &std::path::Path) -> bool {
-    [".npmrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
+    [".npmrc", ".netrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
 }

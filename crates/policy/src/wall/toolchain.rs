@@ -34,6 +34,7 @@ pub const SYSTEM: &[&str] = &[
     "/snap",
     "/sys/devices/system",
     "/usr",
+    "/var/cache/fontconfig",
     "/var/lib/alternatives",
     "/var/lib/ca-certificates",
     "/var/lib/dpkg",
@@ -300,6 +301,10 @@ pub const QUIET_HOME: &[&str] = &[
     ".lesshst",
     ".lesskey",
     ".local",
+    ".m2",
+    ".manpath",
+    ".mavenrc",
+    ".netrc",
     ".node_repl_history",
     ".npmrc",
     ".pip",
@@ -311,6 +316,7 @@ pub const QUIET_HOME: &[&str] = &[
     ".ripgreprc",
     ".rustfmt.toml",
     ".screenrc",
+    ".sqliterc",
     ".subversion",
     ".toprc",
     ".tmux.conf",
@@ -362,6 +368,8 @@ pub const QUIET_WRITES: &[&str] = &[
     ".viminfo",
     ".wget-hsts",
     ".zsh_history",
+    // Caches of what fonts there are, wherever they are kept.
+    "fontconfig",
 ];
 
 /// Places of the system that hold secrets: trying to read them is never a habit.
