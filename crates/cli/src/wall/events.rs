@@ -5,8 +5,11 @@ use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::time::SystemTime;
 
+use rustix::event::{PollFd, PollFlags, Timespec};
 use sandbox::{Got, Operation, Program, Usage};
 use serde::Serialize;
+
+use crate::terminal::error_line;
 
 /// One event. Fields are only ever added.
 #[derive(Debug, Serialize)]
@@ -118,14 +121,21 @@ pub(crate) struct Counts {
 /// Where events go.
 pub(crate) enum Events {
     Nowhere,
-    Stream(File),
+    Stream(Stream),
 }
+
+/// How long a reader may take at the end of a run to read what is left.
+const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+/// What is kept for a reader that does not read.
+const MOST_PENDING: usize = 16 << 20;
+/// A pipe that has room takes as much without waiting.
+const PART: usize = 4096;
 
 impl Events {
     /// Opens `FILE` or `fd:N`.
     pub(crate) fn open(target: Option<&str>) -> io::Result<Self> {
         let Some(target) = target else { return Ok(Self::Nowhere) };
-        if let Some(number) = target.strip_prefix("fd:") {
+        let file = if let Some(number) = target.strip_prefix("fd:") {
             let number: i32 = number
                 .parse()
                 .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "`fd:` needs a number"))?;
@@ -134,13 +144,14 @@ impl Events {
                 let text = format!("descriptor {number} is not open");
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
-            return Ok(Self::Stream(File::from(duplicate(number)?)));
-        }
-        let file = OpenOptions::new().append(true).create(true).open(target)?;
-        Ok(Self::Stream(file))
+            File::from(duplicate(number)?)
+        } else {
+            OpenOptions::new().append(true).create(true).open(target)?
+        };
+        Ok(Self::Stream(Stream { file, pending: Vec::new() }))
     }
 
-    /// Writes one event with its time. A reader that went away is no reason to stop.
+    /// Writes one event with its time.
     pub(crate) fn tell(&mut self, event: &Event<'_>) {
         let Self::Stream(stream) = self else { return };
         let time = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
@@ -148,9 +159,61 @@ impl Events {
         let mut line = serde_json::Map::new();
         line.insert("time".into(), time.into());
         line.extend(fields);
-        let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
-        bytes.push(b'\n');
-        let _ = stream.write_all(&bytes);
+        stream.pending.extend(serde_json::to_vec(&line).unwrap_or_default());
+        stream.pending.push(b'\n');
+        let mut flushed = stream.flush(Timespec::default());
+        if stream.pending.len() > MOST_PENDING {
+            flushed = stream.give_up(io::Error::other("nobody reads them"));
+        }
+        if flushed.is_err() {
+            *self = Self::Nowhere;
+        }
+    }
+}
+
+/// An open stream, and what its reader has not taken yet. A run does not wait for whoever watches
+/// it: its limits hold, and it can be ended, also if nobody reads.
+pub(crate) struct Stream {
+    file: File,
+    pending: Vec<u8>,
+}
+
+impl Stream {
+    /// Writes what can be written, as long as there is room within some time. What cannot be written
+    /// at all is given up.
+    fn flush(&mut self, patience: Timespec) -> io::Result<()> {
+        self.write(patience).or_else(|error| self.give_up(error))
+    }
+
+    fn give_up(&mut self, error: io::Error) -> io::Result<()> {
+        self.pending.clear();
+        // A reader that went away wants no more.
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            error_line(&format!("ringwall: events are lost from here on: {error}"));
+        }
+        Err(error)
+    }
+
+    fn write(&mut self, patience: Timespec) -> io::Result<()> {
+        while !self.pending.is_empty() {
+            let mut room = [PollFd::new(&self.file, PollFlags::OUT)];
+            if rustix::event::poll(&mut room, Some(&patience))? == 0 {
+                return Ok(());
+            }
+            let part = self.pending.get(..PART).unwrap_or(&self.pending);
+            let written = self.file.write(part)?;
+            self.pending.drain(..written);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        let flushed = self.flush(PATIENCE);
+        if flushed.is_ok() && !self.pending.is_empty() {
+            error_line("ringwall: the last events are lost: nobody reads them");
+        }
     }
 }
 
