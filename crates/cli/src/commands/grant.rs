@@ -58,7 +58,9 @@ fn rule(typed: &str, places: &Places) -> Result<String, Failure> {
         .map_err(|error| Failure::usage(format!("`{typed}`: {error}")))?;
     let clean = model::AbsPath::lexical(&at).map_err(Failure::usage)?;
     if !clean.as_path().exists() {
-        terminal::error_line(&format!("warning: {clean} does not exist yet"));
+        let file = !typed.ends_with('/');
+        let hint = if file { "; if it is to be a directory, end it with `/`" } else { "" };
+        terminal::error_line(&format!("warning: {clean} does not exist yet{hint}"));
     }
     let text = match clean.as_path().strip_prefix(places.home.as_path()) {
         Ok(below) if below.as_os_str().is_empty() => "~".to_owned(),

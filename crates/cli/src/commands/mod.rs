@@ -80,7 +80,8 @@ fn setup_failed(error: SetupError) -> Failure {
             .hint("until this is mended, every call of an agent is refused")
         }
         SetupError::Workspace(_) => Failure::usage(error),
-        SetupError::Places(_) => Failure::new(error),
+        SetupError::Places(_) => Failure::unavailable(error)
+            .hint("set HOME to your home directory, and start in a directory that is there"),
     }
 }
 
