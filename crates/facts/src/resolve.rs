@@ -48,7 +48,17 @@ impl Resolver {
         path: &Path,
         elsewhere: Elsewhere<'_>,
     ) -> Result<AbsPath, Unresolvable> {
-        let mut walk = Walk { at: AbsPath::root(), missing: false, todo: Vec::new(), links: 0 };
+        self.walk(path, elsewhere).map(|walk| walk.at)
+    }
+
+    /// Where an absolute path leads, and the links on the way, each where it really stands.
+    pub fn follow(&mut self, path: &Path) -> Result<(AbsPath, Vec<AbsPath>), Unresolvable> {
+        self.walk(path, &|_| None).map(|walk| (walk.at, walk.links))
+    }
+
+    fn walk(&mut self, path: &Path, elsewhere: Elsewhere<'_>) -> Result<Walk, Unresolvable> {
+        let at = AbsPath::root();
+        let mut walk = Walk { at, missing: false, todo: Vec::new(), links: Vec::new() };
         walk.push(path);
         if !path.is_absolute() {
             return Err(Unresolvable::Refused("the path is not absolute".into()));
@@ -59,7 +69,7 @@ impl Resolver {
                 Step::Name(name) => self.enter(&mut walk, name, elsewhere)?,
             }
         }
-        Ok(walk.at)
+        Ok(walk)
     }
 
     fn enter(
@@ -91,8 +101,8 @@ impl Resolver {
                 walk.at = next;
             }
             Entry::Link(target) => {
-                walk.links += 1;
-                if walk.links > MOST_LINKS {
+                walk.links.push(next);
+                if walk.links.len() > MOST_LINKS {
                     return Err(Unresolvable::Loop);
                 }
                 if target.is_absolute() {
@@ -142,7 +152,8 @@ struct Walk {
     missing: bool,
     /// Steps still to take, the next one last.
     todo: Vec<Step>,
-    links: usize,
+    /// Those that were followed.
+    links: Vec<AbsPath>,
 }
 
 enum Step {

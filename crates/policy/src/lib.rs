@@ -30,7 +30,7 @@ pub use network::{
     NetworkGround, ServerName, connect, dial, look_up, request_host, server_name, unreadable_host,
 };
 pub use pattern::{PathRule, PathRuleError};
-pub use protected::{Cover, ProtectedName, protected_names};
+pub use protected::{Cover, ProtectedName, protected_names, secret};
 pub use rules::{
     AuditRules, Confinement, Enforcement, Environment, Filesystem, Git, Guard, Limits, Network,
     OnAuditFailure, OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,

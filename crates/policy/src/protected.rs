@@ -227,7 +227,7 @@ const SECRETS: &[(&str, &str)] = &[
 ];
 
 /// What secret a path is part of, if it is.
-pub(crate) fn secret(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
+pub fn secret(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
     if path.as_path().starts_with("/etc/shadow") || path.as_path().starts_with("/etc/sudoers") {
         return Some("passwords");
     }

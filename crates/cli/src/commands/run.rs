@@ -4,7 +4,7 @@ mod terms;
 
 use std::ffi::OsString;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Instant, SystemTime};
 
@@ -41,8 +41,15 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     check_denials(&setup)?;
     let _own = (!args.plan).then(|| Made::own_directories(&setup));
     let cwd = working_directory(&setup)?;
-    let Survey { site, dangling, made } =
-        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), args.plan);
+    let target = args.events.as_deref().filter(|_| !args.plan);
+    let events = Events::open(target)
+        .map_err(|error| Failure::usage(format!("--events {}: {error}", target.unwrap_or(""))))?;
+    let output = target.filter(|target| !target.starts_with("fd:")).map(Path::new);
+    let Survey { site, dangling, repositories, left_out, made } =
+        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), output, args.plan);
+    for grant in left_out {
+        terminal::error_line(&plain(&format!("ringwall: {grant}")));
+    }
     if site.marked.iter().any(|marked| marked.path == setup.ground.workspace) {
         let workspace = &setup.ground.workspace;
         let text = format!("the workspace {workspace} cannot be looked through");
@@ -58,12 +65,11 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         terminal::print(&show_plan(&plan, args.json));
         return Ok(ExitCode::SUCCESS);
     }
-    let events = Events::open(args.events.as_deref())
-        .map_err(|error| Failure::usage(format!("--events: {error}")))?;
     let run = Run { setup: &setup, plan: &plan, args: &args, started: SystemTime::now() };
-    let births = sweep::before(&site.marked, dangling, site.worktree.as_ref(), run.started);
+    let (marked, worktree) = (&site.marked, site.worktree.as_ref());
+    let births = sweep::before(marked, dangling, repositories, worktree, run.started);
     for dir in site.worktree.iter().flat_map(|worktree| &worktree.missing) {
-        std::fs::create_dir_all(dir.as_path()).map_err(Failure::new)?;
+        std::fs::create_dir_all(dir.as_path()).map_err(Failure::unavailable)?;
     }
     let action =
         if args.learn { ViolationAction::Deny } else { setup.loaded.policy.violation.action.value };
@@ -124,7 +130,11 @@ impl Run<'_> {
         tell_limits(&mut keeper, &outcome);
         let changed = outcome.changed || self.plan.pieces.iter().any(is_of_unknown_kind);
         let found = if changed { self.sweep(&mut keeper, site) } else { Vec::new() };
-        let (exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
+        let (mut exit, end) = wall::ended(&outcome, keeper.stopped_by.as_ref());
+        // What should not be there is still there: nobody should go on as if it were not.
+        if exit == 0 && found.iter().any(|tampering| tampering.moved_to.is_none()) {
+            exit = wall::STOPPED;
+        }
         self.tell_refusals(&keeper);
         for path in &outcome.lost {
             let path = plain(&path.to_string());
@@ -146,7 +156,7 @@ impl Run<'_> {
             .map(|refusal| format!("{:?} {:?} {}", refusal.class, refusal.operation, refusal.path));
         let tampered =
             found.iter().map(|found| format!("{}: {}", found.what, found.path.display()));
-        let notes: Vec<_> = notes.chain(tampered).take(100).collect();
+        let notes: Vec<_> = tampered.chain(notes).take(100).collect();
         let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
         self.remember(&keeper, verdict, "run ended", notes)?;
         let signal = match outcome.end {
@@ -183,10 +193,10 @@ impl Run<'_> {
             let to = tampering.moved_to.as_ref();
             let moved = to.map_or(String::new(), |to| format!(", moved to {}", to.display()));
             let path = tampering.path.display();
-            terminal::error_line(&format!(
+            terminal::error_line(&plain(&format!(
                 "ringwall: tampering: {}: {path}{moved}",
                 tampering.what
-            ));
+            )));
             keeper.events.tell(&Event::Tampering {
                 run: &keeper.run,
                 path: path.to_string(),
@@ -354,7 +364,8 @@ fn network(setup: &Setup, known: bool) -> policy::NetworkGround {
 
 /// The directory the command starts in: where we are, if that is in the workspace.
 fn working_directory(setup: &Setup) -> Result<AbsPath, Failure> {
-    let here = setup.resolver.borrow_mut().resolve(&setup.places.cwd).map_err(Failure::new)?;
+    let here =
+        setup.resolver.borrow_mut().resolve(&setup.places.cwd).map_err(Failure::unavailable)?;
     let workspace = &setup.ground.workspace;
     if !workspace.as_path().is_dir() {
         return Err(Failure::usage(format!("the workspace {workspace} does not exist")));

@@ -20,6 +20,8 @@ pub(crate) struct Births {
     frozen: BTreeSet<AbsPath>,
     /// Protected paths that did not exist, but that a link led to.
     dangling: BTreeSet<AbsPath>,
+    /// Directories that git took for repositories although they are not called so.
+    repositories: BTreeSet<AbsPath>,
     worktree: Option<Worktree>,
     /// When the run began.
     since: SystemTime,
@@ -32,6 +34,7 @@ impl Births {
         before: impl IntoIterator<Item = AbsPath>,
         frozen: impl IntoIterator<Item = AbsPath>,
         dangling: impl IntoIterator<Item = AbsPath>,
+        repositories: impl IntoIterator<Item = AbsPath>,
         worktree: Option<&Worktree>,
         since: SystemTime,
     ) -> Self {
@@ -39,7 +42,8 @@ impl Births {
         // What a link leads to belongs to what stood there.
         let before = before.into_iter().chain(dangling.iter().cloned()).collect();
         let (frozen, worktree) = (frozen.into_iter().collect(), worktree.cloned());
-        Self { before, frozen, dangling, worktree, since, made: RefCell::default() }
+        let repositories = repositories.into_iter().collect();
+        Self { before, frozen, dangling, repositories, worktree, since, made: RefCell::default() }
     }
 
     /// Protected paths that did not exist, but that a link led to.
@@ -55,6 +59,11 @@ impl Births {
     /// Whether a name stood before the run.
     pub(crate) fn is_old(&self, path: &AbsPath) -> bool {
         self.before.contains(path) || self.frozen.iter().any(|dir| path.is_within(dir))
+    }
+
+    /// Whether git took a directory for a repository before the run, whatever it is called.
+    pub(crate) fn was_repository(&self, dir: &AbsPath) -> bool {
+        self.repositories.contains(dir)
     }
 
     /// Whether a repository stood before the run.

@@ -11,6 +11,8 @@ use model::{AbsPath, Level};
 use policy::wall::{self, Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
 use policy::{Ground, Policy};
 
+use super::git_config::{Base, named_files};
+
 /// What the wall must treat by itself, while it is looked for.
 pub(super) struct Finds<'a> {
     pub(super) interest: Interest<'a>,
@@ -19,6 +21,8 @@ pub(super) struct Finds<'a> {
     pub(super) dangling: Vec<AbsPath>,
     pub(super) unreadable: Vec<AbsPath>,
     pub(super) heads: Vec<AbsPath>,
+    /// Grants that are left out, and why.
+    pub(super) left_out: Vec<String>,
     /// Whether what links lead to counts too.
     pub(super) follows: bool,
 }
@@ -33,6 +37,7 @@ impl<'a> Finds<'a> {
             dangling: Vec::new(),
             unreadable: Vec::new(),
             heads: Vec::new(),
+            left_out: Vec::new(),
             follows: true,
         }
     }
@@ -45,7 +50,19 @@ impl<'a> Finds<'a> {
             let Some(prefix) = rule.value.prefix(workspace) else { continue };
             let why = format!("`{}` ({})", rule.value.text(), rule.origin);
             let mut add = |path: &AbsPath| {
-                let Ok(target) = self.resolver.resolve(path.as_path()) else { return };
+                let Ok((target, links)) = self.resolver.follow(path.as_path()) else { return };
+                // Another run may have put a link there that leads to what nobody meant to grant.
+                let private = |path: &AbsPath| match policy::secret(path, &ground.home) {
+                    None if ground.home.is_within(path) => Some("your home"),
+                    secret => secret,
+                };
+                if let (None, Some(what)) = (private(path), private(&target)) {
+                    self.left_out.push(format!("{why} does not grant {path}, a link to {what}"));
+                    return;
+                }
+                if rule.value.is_pattern() && links.iter().any(|link| link.is_within(&prefix)) {
+                    return;
+                }
                 // The whole machine is a level, and no grant.
                 if target == AbsPath::root() && policy.level.value < Level::Full {
                     return;
@@ -245,7 +262,12 @@ impl<'a> Finds<'a> {
         if !self.follows {
             return None;
         }
-        let target = self.resolver.resolve(path.as_path()).ok()?;
+        let (target, links) = self.resolver.follow(path.as_path()).ok()?;
+        // Whoever changes one of several links changes what the name leads to.
+        for link in links.into_iter().filter(|link| link != path) {
+            let Some(entry @ Entry::Link(_)) = entry(link.as_path()) else { continue };
+            self.marked.push(Marked { path: link, mark: Mark::Frozen, entry });
+        }
         // What a link lies in itself holds more than what the name is protected for.
         if path.is_within(&target) {
             return None;
@@ -275,6 +297,25 @@ impl<'a> Finds<'a> {
         for name in GIT_NAMES {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
             self.mark_there(&path, Mark::Frozen);
+        }
+        if self.follows {
+            self.named_by(git);
+        }
+    }
+
+    /// What a repository's configuration has git read and run counts as part of it.
+    fn named_by(&mut self, git: &AbsPath) {
+        let checkout = git.parent();
+        for (from, path) in named_files(git.join("config".as_ref()).as_path()) {
+            let base = if from == Base::Itself { git } else { &checkout };
+            let Ok(path) = AbsPath::lexical(&base.as_path().join(path)) else { continue };
+            // Elsewhere there is nothing to write, and a checkout cannot be kept as a whole.
+            if path.is_within(&checkout)
+                && !git.is_within(&path)
+                && !self.mark_there(&path, Mark::Frozen)
+            {
+                self.dangling.push(path);
+            }
         }
     }
 

@@ -62,6 +62,8 @@ pub(crate) struct Keeper<'a> {
 
 /// Refusals that are kept for the log and the end of the run.
 const MOST_KEPT: usize = 1000;
+/// Attempts that are told, besides the one that ends the run. All are counted.
+const MOST_TOLD: usize = 20_000;
 
 impl<'a> Keeper<'a> {
     #[expect(clippy::too_many_arguments, reason = "everything a run knows, once")]
@@ -140,13 +142,15 @@ impl<'a> Keeper<'a> {
         let path = AbsPath::lexical(&attempt.path).ok()?;
         let level = &self.setup.loaded.policy.level;
         let by_ground = !self.plan.allows(&path, access == Access::Write);
-        let (rule, origin, why, instead) = if by_ground {
+        let kept = by_ground.then(|| self.plan.piece(&path)).flatten().and_then(kept);
+        let (rule, origin, why, instead) = if by_ground && kept.is_none() {
             let why = format!("the level `{}` opens your own files only", level.value);
             let instead = policy::remedy(&self.setup.ground, access, path.as_path());
             ("level", level.origin.clone(), why, instead)
         } else {
             let instead = "only the user can change it, outside the agent; no grant covers it";
-            ("protected", Origin::BuiltIn, "a protected name lies in it".into(), instead.into())
+            let why = kept.unwrap_or("a protected name lies in it").into();
+            ("protected", Origin::BuiltIn, why, instead.into())
         };
         let text = format!("{path} may not be {}: {why}", access.participle());
         Some(Reason {
@@ -188,7 +192,8 @@ impl<'a> Keeper<'a> {
         let class = violation.class;
         self.count(class);
         let key = (format!("{:?}", violation.operation), violation.path.clone());
-        if self.told.insert(key) {
+        let room = self.told.len() < MOST_TOLD || class == Class::Stop;
+        if room && self.told.insert(key) {
             if let Some(wall) = self.wall {
                 let run = &self.run;
                 self.events.tell(&Event::Violation { run, violation: &violation, wall });
@@ -388,6 +393,15 @@ impl Warden for Keeper<'_> {
             violation_action,
             config: &self.setup.loaded.fingerprint,
         });
+    }
+}
+
+/// Why a piece of the run's own ground stays as it is, whatever is granted.
+fn kept(piece: &model::Piece) -> Option<&'static str> {
+    match &*piece.why {
+        "another checkout" => Some("it belongs to another checkout of the repository"),
+        "protected" => Some("a protected name stands there or leads there"),
+        _ => None,
     }
 }
 

@@ -15,4 +15,4 @@ pub(crate) mod sweep;
 mod who;
 mod worktree;
 
-pub(crate) use report::{ended, not_built, refusal};
+pub(crate) use report::{STOPPED, ended, not_built, refusal};

@@ -5,10 +5,10 @@ use sandbox::{End, Lack, Operation, Outcome, WallError};
 
 use super::events::Violation;
 use crate::failure::Failure;
-use crate::terminal::error_line;
+use crate::terminal::{error_line, plain};
 
 /// The exit status of a run that a violation ended.
-const STOPPED: u8 = 77;
+pub(crate) const STOPPED: u8 = 77;
 /// The exit status of a run that a limit ended: as `timeout` has it.
 const LIMIT: u8 = 124;
 
@@ -61,19 +61,20 @@ pub(crate) fn refusal(violation: &Violation) -> String {
         "`{command}` (pid {}{path}) tried to {} {}",
         program.pid,
         verb(violation.operation),
-        violation.path
+        plain(&violation.path)
     );
     if let Some(why) = &violation.text {
         text.push_str(&format!(
-            "\n  missing: {} permission; {why}",
-            permission(violation.operation)
+            "\n  missing: {} permission; {}",
+            permission(violation.operation),
+            plain(why)
         ));
     }
     if let (Some(rule), Some(origin)) = (&violation.rule, &violation.origin) {
         text.push_str(&format!("\n  rule: {rule} ({origin})"));
     }
     if let Some(remedy) = &violation.remedy {
-        text.push_str(&format!("\n  remedy: {remedy}"));
+        text.push_str(&format!("\n  remedy: {}", plain(remedy)));
     }
     text
 }

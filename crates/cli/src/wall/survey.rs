@@ -12,6 +12,7 @@ use policy::{Ground, Policy};
 
 use super::finds::{Finds, entry};
 use super::made::Made;
+use super::sweep;
 use super::who::{identity, user};
 use super::worktree::worktree;
 
@@ -20,6 +21,10 @@ pub(crate) struct Survey {
     pub(crate) site: Site,
     /// Protected paths that do not exist, but that a link already leads to.
     pub(crate) dangling: Vec<AbsPath>,
+    /// Directories that git takes for repositories although they are not called so.
+    pub(crate) repositories: Vec<AbsPath>,
+    /// Grants that are left out, and why.
+    pub(crate) left_out: Vec<String>,
     /// What was granted outside the workspace and made for the run.
     pub(crate) made: Made,
 }
@@ -29,6 +34,7 @@ pub(crate) fn survey(
     policy: &Policy,
     ground: &Ground,
     agent: Option<&Agent>,
+    output: Option<&Path>,
     plans_only: bool,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
@@ -49,8 +55,15 @@ pub(crate) fn survey(
     let made = if plans_only { Made::default() } else { Made::of(&mut grants, ground) };
     let worktree = worktree(&ground.workspace);
     let mut agent = agent.map(|agent| agent_site(agent, ground)).unwrap_or_default();
-    for root in roots(policy, ground, &grants) {
-        finds.look_through(&root);
+    let roots = roots(policy, ground, &grants);
+    for root in &roots {
+        finds.look_through(root);
+    }
+    // What is told about a run is not the run's to write.
+    let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
+    let output = output.and_then(|path| AbsPath::lexical(&path).ok());
+    if let Some(path) = output.filter(|path| roots.iter().any(|root| path.is_within(root))) {
+        finds.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::File });
     }
     // What a link leads to is not there by that.
     let real = entries.iter().filter(|(_, entry)| !matches!(entry, Entry::Link(_)));
@@ -63,7 +76,9 @@ pub(crate) fn survey(
         finds.protect_home(&ground.home);
     }
     agent.copied.retain(|(from, _)| finds.interest.hidden_by(from).is_none());
-    let Finds { mut marked, dangling, unreadable, .. } = finds;
+    let Finds { mut marked, dangling, unreadable, heads, left_out, .. } = finds;
+    let repositories =
+        heads.into_iter().filter(|dir| sweep::is_repository(dir.as_path())).collect();
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(frozen));
@@ -79,7 +94,7 @@ pub(crate) fn survey(
         agent,
         environment,
     };
-    Survey { site, dangling, made }
+    Survey { site, dangling, repositories, left_out, made }
 }
 
 /// Which candidates there are. Home, and every directory in which one stands for all names with its

@@ -3,21 +3,26 @@
 //! Such names cannot be mounted over before they exist, and a call that is watched can be made to
 //! look like another. So their coming is refused, and looked for once more at the end.
 
+use std::ffi::OsStr;
 use std::fs::Permissions;
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use model::{AbsPath, FileText, Level};
-use policy::wall::{Entry, Grant, Mark, Marked, Worktree};
-use rustix::fs::{OFlags, ResolveFlags};
+use policy::wall::{self, Entry, Grant, Mark, Marked, Worktree};
+use rustix::fs::{AtFlags, OFlags, RenameFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use super::births::{Births, is_directory, repository};
 use super::git_config::is_harmless;
 use super::survey;
 use crate::setup::Setup;
+
+/// What an owner needs to look into a directory and to change it.
+const OPEN: u32 = 0o700;
 
 /// Something that should not be there.
 pub(crate) struct Tampering {
@@ -55,10 +60,12 @@ pub(crate) fn sweep(
     // A name in a directory that cannot be looked into can be used all the same.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
-        if births.is_old(&dir) {
+        let gone = dir.as_path().symlink_metadata();
+        let gone = gone.is_err_and(|error| error.kind() == ErrorKind::NotFound);
+        if births.is_old(&dir) || gone {
             continue;
         }
-        opened.extend(Opened::new(&dir));
+        opened.extend(Opened::new(dir.as_path()));
         let inside = survey::look_now(policy, ground, std::slice::from_ref(&dir));
         if inside.unreadable.contains(&dir) {
             let what = "a directory cannot be looked into any more".into();
@@ -74,28 +81,32 @@ pub(crate) fn sweep(
             found.extend(judge(marked, births));
         }
     }
+    for dir in &now.heads {
+        let since = births.was_repository(dir).then_some(since);
+        found.extend(disarm(dir.as_path(), since));
+    }
     // The innermost first: the way to it must still be open.
     opened.into_iter().rev().for_each(Opened::close);
-    found.extend(now.heads.iter().flat_map(|dir| disarm(dir.as_path(), since)));
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
+        found.extend(foreign_parts(worktree));
         found.extend(foreign_head(worktree));
     }
     found
 }
 
-/// A directory that was made readable, to be looked through.
+/// A directory that was made readable and writable, to be looked through and mended. Nothing on
+/// the way to it is a link: another run may be at work here, and could lead us anywhere.
 struct Opened {
     directory: OwnedFd,
     mode: u32,
 }
 
 impl Opened {
-    fn new(dir: &AbsPath) -> Option<Self> {
-        // Another run may be at work here, and put a link in the way.
+    fn new(dir: &Path) -> Option<Self> {
         let directory = rustix::fs::openat2(
             rustix::fs::CWD,
-            dir.as_path(),
+            dir,
             OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC,
             rustix::fs::Mode::empty(),
             ResolveFlags::NO_SYMLINKS,
@@ -103,12 +114,29 @@ impl Opened {
         .ok()?;
         let mode = rustix::fs::fstat(&directory).ok()?.st_mode & 0o7777;
         let opened = Self { directory, mode };
-        opened.set(mode | 0o700).then_some(opened)
+        // Where that fails, whatever is tried next fails too, and that is told.
+        opened.set(mode | OPEN);
+        Some(opened)
     }
 
-    fn set(&self, mode: u32) -> bool {
-        let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
-        std::fs::set_permissions(path, Permissions::from_mode(mode)).is_ok()
+    fn set(&self, mode: u32) {
+        if self.mode & OPEN != OPEN {
+            let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
+            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode));
+        }
+    }
+
+    /// Gives an entry a name that is free. Whether that worked.
+    fn rename(&self, from: &OsStr, to: &str) -> bool {
+        let dir = &self.directory;
+        match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
+            // Not every file system can do it in one step.
+            Err(Errno::INVAL) => {
+                let free = rustix::fs::statat(dir, to, AtFlags::SYMLINK_NOFOLLOW).is_err();
+                free && rustix::fs::renameat(dir, from, dir, to).is_ok()
+            }
+            renamed => renamed.is_ok(),
+        }
     }
 
     fn close(self) {
@@ -132,46 +160,71 @@ fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
         Some((_, below)) if below == Path::new("hooks") && !path.is_symlink() => {
             foreign_hooks(path, |_| true)
         }
-        Some((_, below)) if below == Path::new("config") && is_harmless(path) => Vec::new(),
+        Some((_, below))
+            if below == Path::new("config") && !path.is_symlink() && is_harmless(path) =>
+        {
+            Vec::new()
+        }
         Some((_, below)) if below == Path::new("objects/info/alternates") => Vec::new(),
         _ => vec![aside(path, "a protected name appeared")],
     }
 }
 
 fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
-    let Ok(entries) = hooks.read_dir() else { return Vec::new() };
-    let paths = entries.flatten().map(|entry| entry.path());
-    paths
-        .filter(|path| path.extension().is_none_or(|ending| ending != "sample") && counts(path))
-        .map(|path| aside(&path, "a git hook appeared"))
-        .collect()
+    if hooks.symlink_metadata().is_err() {
+        return Vec::new();
+    }
+    // A hook can be run although nobody can list it.
+    let opened = Opened::new(hooks);
+    let found = match hooks.read_dir() {
+        Ok(entries) => entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_none_or(|ending| ending != "sample") && counts(path))
+            .map(|path| aside(&path, "a git hook appeared"))
+            .collect(),
+        Err(_) => vec![aside(hooks, "git hooks that cannot be listed appeared")],
+    };
+    opened.into_iter().for_each(Opened::close);
+    found
 }
 
 /// A directory that git would take for a repository although it is not called `.git`. Nothing can
 /// keep it from being made without keeping ordinary directories from being made, so what names
-/// programs in it is moved aside if it is new.
-fn disarm(dir: &Path, since: SystemTime) -> Vec<Tampering> {
-    let apart = dir.join("commondir").symlink_metadata().is_ok();
-    // Git takes parts that lie in a common directory.
-    if !(apart || dir.join("objects").is_dir() && dir.join("refs").is_dir()) {
+/// programs in it is moved aside: what is newer than the run if it was a repository before that,
+/// and otherwise all of it.
+fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
+    if !is_repository(dir) {
         return Vec::new();
     }
+    let is_new = |path: &Path| match since {
+        Some(since) => is_new(path, since),
+        None => path.symlink_metadata().is_ok(),
+    };
     let (config, hooks) = (dir.join("config"), dir.join("hooks"));
     let mut found = Vec::new();
-    if is_new(&config, since) && !is_harmless(&config) {
+    if is_new(&config) && (config.is_symlink() || !is_harmless(&config)) {
         found.push(aside(&config, "a repository's configuration that may name programs appeared"));
     }
     for name in ["commondir", "config.worktree"] {
-        if is_new(&dir.join(name), since) {
+        if is_new(&dir.join(name)) {
             found.push(aside(&dir.join(name), "a part of a repository appeared"));
         }
     }
-    if hooks.is_symlink() && is_new(&hooks, since) {
+    if hooks.is_symlink() && is_new(&hooks) {
         found.push(aside(&hooks, "a directory of git hooks appeared"));
     } else {
-        found.extend(foreign_hooks(&hooks, |hook| is_new(hook, since)));
+        found.extend(foreign_hooks(&hooks, is_new));
     }
     found
+}
+
+/// Whether git would take a directory with a `HEAD` for a repository. It asks whether the others are
+/// there, and not what they are.
+pub(super) fn is_repository(dir: &Path) -> bool {
+    let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    // Git takes parts that lie in a common directory.
+    is_there("commondir") || (is_there("objects") && is_there("refs"))
 }
 
 /// Whether something was made, moved or changed since. The time of the last change of what is
@@ -200,6 +253,14 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
     found
 }
 
+/// What appeared in the worktree's own git directory although only git's owner may put it there.
+fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
+    let parts = wall::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
+    let stood = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
+    let new = parts.filter(|part| !stood(part) && part.as_path().symlink_metadata().is_ok());
+    new.map(|part| aside(part.as_path(), "a part of a repository appeared")).collect()
+}
+
 /// Another branch at which the worktree points now. The next run would take it for the worktree's
 /// own, so it points back.
 fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
@@ -215,26 +276,39 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     Some(tampering)
 }
 
-/// Moves something aside, so that nothing is lost and nothing acts on it.
+/// Moves something aside, so that nothing is lost and nothing acts on it. Nothing that a link on the
+/// way leads to is touched: it is somebody else's.
 fn aside(path: &Path, what: &str) -> Tampering {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let moved_to = (1..100).find_map(|number| {
-        let target = path.with_file_name(format!("{name}.moved-by-ringwall-{number}"));
-        let free = target.symlink_metadata().is_err();
-        (free && std::fs::rename(path, &target).is_ok()).then_some(target)
-    });
-    Tampering { path: path.to_path_buf(), moved_to, what: what.into() }
+    Tampering { path: path.to_path_buf(), moved_to: move_aside(path), what: what.into() }
 }
+
+fn move_aside(path: &Path) -> Option<PathBuf> {
+    let name = path.file_name()?;
+    let opened = Opened::new(path.parent()?)?;
+    // The run can take some names beforehand, and not the time of day.
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let numbers = (1..100).chain([now.as_nanos()]);
+    let beginning: String = name.to_string_lossy().chars().take(MOST_NAME).collect();
+    let moved = numbers
+        .map(|number| format!("{beginning}.moved-by-ringwall-{number}"))
+        .find(|target| opened.rename(name, target));
+    opened.close();
+    moved.map(|target| path.with_file_name(target))
+}
+
+/// Characters of a name that leave room for what is added to it.
+const MOST_NAME: usize = 40;
 
 /// The names that stood before a run.
 pub(crate) fn before(
     marked: &[Marked],
     dangling: Vec<AbsPath>,
+    repositories: Vec<AbsPath>,
     worktree: Option<&Worktree>,
     since: SystemTime,
 ) -> Births {
     let whole = |marked: &&Marked| marked.mark == Mark::Frozen && marked.entry == Entry::Directory;
     let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
     let names = marked.iter().map(|marked| marked.path.clone());
-    Births::new(names, frozen, dangling, worktree, since)
+    Births::new(names, frozen, dangling, repositories, worktree, since)
 }

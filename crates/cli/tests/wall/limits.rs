@@ -16,6 +16,48 @@ fn too_much_time_ends_a_run() {
     }
 }
 
+/// Whoever watches a run does not hold it up.
+#[test]
+fn a_reader_that_does_not_read_keeps_no_run_alive() {
+    for who in everybody() {
+        let yard = yard(who, "wall_seconds = 4\n[violation]\naction = \"deny\"");
+        for number in 0..600 {
+            yard.write(&format!("outside/{number}"), "x");
+        }
+        let script = format!(
+            "exec 9> >(exec sleep 60 > /dev/null 2>&1); {} run --events fd:9 -- bash -c \
+             'for n in {{0..599}}; do : < ../outside/$n; done; exec sleep 50'",
+            yard.binary().display()
+        );
+        let started = std::time::Instant::now();
+        let ran = yard.bare(&script);
+        assert_eq!(ran.status.code(), Some(124), "{ran:?}");
+        assert!(started.elapsed().as_secs() < 45, "{ran:?}");
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(errors.contains("the last events are lost: nobody reads them"), "{errors}");
+    }
+}
+
+#[test]
+fn events_that_cannot_be_written_are_missed() {
+    for who in everybody() {
+        let yard = yard(who, "");
+        let ran = yard.ringwall(&["run", "--events", "/dev/full", "--", "true"]);
+        let errors = String::from_utf8_lossy(&ran.stderr);
+        assert!(ran.status.success(), "{errors}");
+        assert_eq!(errors.matches("events are lost").count(), 1, "{errors}");
+        // What is told about a run is not the run's to write.
+        let told = ["run", "--events", "told.jsonl", "--", "bash", "-c"];
+        for script in ["echo x >> told.jsonl", "rm -f told.jsonl", "mv told.jsonl x"] {
+            let ran = yard.ringwall(&[&told[..], &[script]].concat());
+            assert_eq!(ran.status.code(), Some(77), "{script}: {ran:?}");
+            let told = yard.read("project/told.jsonl");
+            assert!(told.lines().last().unwrap().contains("\"stopped\""), "{script}: {told}");
+            std::fs::remove_file(yard.project().join("told.jsonl")).unwrap();
+        }
+    }
+}
+
 #[test]
 fn too_long_without_anything_ends_a_run() {
     for who in everybody() {

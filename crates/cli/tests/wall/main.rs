@@ -28,6 +28,7 @@ mod layers;
 mod limits;
 mod network;
 mod phases;
+mod planted;
 mod projects;
 mod tools;
 mod traces;
