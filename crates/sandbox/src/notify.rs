@@ -118,11 +118,13 @@ impl Watcher<'_> {
         if !sys::notification_is_valid(listener, notification.id) {
             return go_on;
         }
+        let unknown = |path: &Option<AbsPath>, argument: Option<PathArgument>| {
+            path.is_none() && argument.is_some_and(|argument| is_beyond_us(pid, argument))
+        };
         // What nobody can look at is not let pass where it changes something.
-        let unknown = [(&first, Some(call.path)), (&second, call.second)].into_iter().any(
-            |(path, argument)| path.is_none() && argument.is_some_and(|it| is_beyond_us(pid, it)),
-        );
-        if unknown && call.operation.writes() {
+        if call.operation.writes()
+            && (unknown(&first, Some(call.path)) || unknown(&second, call.second))
+        {
             return Judged::Reply(Reply::Errno(libc::EACCES));
         }
         self.call(&call, first.as_ref(), second.as_ref(), pid)

@@ -174,6 +174,7 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
     if hooks.symlink_metadata().is_err() {
         return Vec::new();
     }
+    let new = counts(hooks);
     // A hook can be run although nobody can list it.
     let opened = Opened::new(hooks);
     let found = match hooks.read_dir() {
@@ -183,7 +184,8 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
             .filter(|path| path.extension().is_none_or(|ending| ending != "sample") && counts(path))
             .map(|path| aside(&path, "a git hook appeared"))
             .collect(),
-        Err(_) => vec![aside(hooks, "git hooks that cannot be listed appeared")],
+        Err(_) if new => vec![aside(hooks, "git hooks that cannot be listed appeared")],
+        Err(_) => Vec::new(),
     };
     opened.into_iter().for_each(Opened::close);
     found

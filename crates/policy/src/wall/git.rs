@@ -37,7 +37,8 @@ impl Worktree {
     /// Whether the worktree itself would write a path of its repository; nothing for other paths.
     pub fn writes(&self, path: &AbsPath) -> Option<bool> {
         if let Ok(below) = path.as_path().strip_prefix(self.own.as_path()) {
-            let first = below.components().next()?.as_os_str();
+            // Itself is held by its mount.
+            let first = below.iter().next().unwrap_or_default();
             return Some(!OWN_KEPT.iter().any(|kept| first == *kept));
         }
         if !self.branch_dirs.iter().any(|dir| path.is_within(dir)) {
