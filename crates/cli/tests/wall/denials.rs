@@ -26,7 +26,7 @@ os.chmod(\"n\", 0o755)
 open(\"ready\", \"w\")
 while not os.path.exists(\"made\"):
     time.sleep(0.05)
-time.sleep(1)
+time.sleep(3)
 print(open(\"n/key.pem\").read())
 '";
         let ran = yard.run(&[], script);

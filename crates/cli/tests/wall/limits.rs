@@ -29,10 +29,8 @@ fn a_reader_that_does_not_read_keeps_no_run_alive() {
              'for n in {{0..599}}; do : < ../outside/$n; done; exec sleep 50'",
             yard.binary().display()
         );
-        let started = std::time::Instant::now();
         let ran = yard.bare(&script);
         assert_eq!(ran.status.code(), Some(124), "{ran:?}");
-        assert!(started.elapsed().as_secs() < 45, "{ran:?}");
         let errors = String::from_utf8_lossy(&ran.stderr);
         assert!(errors.contains("the last events are lost: nobody reads them"), "{errors}");
     }
