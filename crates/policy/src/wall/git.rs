@@ -74,7 +74,7 @@ pub(super) fn put(layout: &mut Layout, worktree: &Worktree, ground: &Ground, lev
     // In a bare repository, other checkouts may lie inside it.
     let within = |other: &&AbsPath| other.is_within(common) && !ground.workspace.is_within(other);
     for other in ground.closed.iter().filter(within) {
-        layout.put(other, Kind::Closed, true, "another checkout");
+        layout.put(other, Kind::Closed, true, super::ANOTHER_CHECKOUT);
     }
     if level < Level::Readwrite {
         for path in [common, own] {

@@ -428,6 +428,11 @@ fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) 
     None
 }
 
+/// Why a piece of the run's own ground cannot be written, whatever is granted.
+pub const PROTECTED: &str = "protected";
+/// The same for the checkouts of other worktrees.
+pub const ANOTHER_CHECKOUT: &str = "another checkout";
+
 /// Lays protection over the ground: names that nothing may write, paths that nothing may read,
 /// Ringwall's own files, other checkouts of the same repository.
 fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
@@ -448,7 +453,7 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         };
         let why = match marked.mark {
             Mark::Hidden => "denied",
-            Mark::Frozen | Mark::Held => "protected",
+            Mark::Frozen | Mark::Held => PROTECTED,
         };
         layout.put(&marked.path, kind, marked.entry == Entry::Directory, why);
         if writable {
@@ -461,7 +466,7 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
         layout.take_back(path);
     }
     let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
-    let others = ground.closed.iter().map(|path| (path, "another checkout"));
+    let others = ground.closed.iter().map(|path| (path, ANOTHER_CHECKOUT));
     for (path, why) in own.chain(others) {
         let known = site.entries.get(path.as_path().as_os_str());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };

@@ -96,8 +96,9 @@ impl<'a> Quiet<'a> {
 /// which it does by itself and can do without.
 fn is_index_refresh(path: &AbsPath) -> bool {
     let names: Vec<_> = path.as_path().iter().collect();
-    let kept = |pair: &[&std::ffi::OsStr]| matches!(pair, [git, place] if *git == ".git" && (*place == "modules" || *place == "worktrees"));
-    names.last().is_some_and(|name| *name == "index.lock") && names.windows(2).any(kept)
+    let others = ["modules", "worktrees"];
+    let kept = others.iter().any(|place| names.windows(2).any(|pair| *pair == [".git", place]));
+    kept && names.last().is_some_and(|name| *name == "index.lock")
 }
 
 /// Files that hold a secret for some, and that programs open for all.
