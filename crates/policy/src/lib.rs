@@ -15,12 +15,11 @@ mod ground;
 mod lower;
 mod needs;
 mod network;
-mod pattern;
-mod protected;
+pub mod pattern;
+pub mod protected;
 mod rules;
 mod settings;
 mod shell;
-pub mod wall;
 
 pub use evaluate::{evaluate, remedy};
 pub use ground::{Ground, HookedSettings, SettingsGround};

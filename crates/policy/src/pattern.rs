@@ -118,7 +118,7 @@ impl PathRule {
     /// Whether the rule covers `path`, where `prefix` is what [`Self::prefix`] really leads to.
     ///
     /// [`Case::Fold`] is for deny rules: on a file system that folds case, `.ENV` is `.env`.
-    pub(crate) fn covers(&self, path: &AbsPath, prefix: Option<&AbsPath>, case: Case) -> bool {
+    pub fn covers(&self, path: &AbsPath, prefix: Option<&AbsPath>, case: Case) -> bool {
         match (&self.shape, prefix) {
             (Shape::Anywhere { glob }, _) => glob_covers(glob, Path::new("/"), path, case),
             (Shape::Literal(_) | Shape::InWorkspace(_), Some(prefix)) => {
@@ -134,7 +134,7 @@ impl PathRule {
 
 /// How names compare.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Case {
+pub enum Case {
     /// Byte for byte. Right for allow rules: a doubt must not allow.
     Exact,
     /// Without regard to case and invisible characters. Right for deny rules.
@@ -167,7 +167,7 @@ impl Case {
 ///
 /// Upper case first, because that spells out what has no capital of its own: on APFS `ſ` is `s`,
 /// `ﬁ` is `fi` and `ß` is `ss`.
-pub(crate) fn fold(name: &str) -> Cow<'_, str> {
+pub fn fold(name: &str) -> Cow<'_, str> {
     if name.is_ascii() {
         return if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
             Cow::Owned(name.to_ascii_lowercase())

@@ -133,7 +133,7 @@ pub fn protected_names() -> &'static [ProtectedName] {
 }
 
 /// The protected name that covers a path, if one does.
-pub(crate) fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
+pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
     NAMES.iter().find(|protected| {
         let mut windows = names.windows(protected.path.len());
@@ -148,7 +148,7 @@ pub(crate) fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
 
 /// The protected name that a tree put at this path could hold, or that goes with the tree taken
 /// from it: `.claude` is where `.claude/settings.json` would be.
-pub(crate) fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
+pub fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
     NAMES.iter().find(|protected| {
         let proper = 1..protected.path.len();
@@ -161,7 +161,7 @@ pub(crate) fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
 }
 
 /// Where protected names would be in a tree put at this path, below it.
-pub(crate) fn held_by(path: &AbsPath) -> Vec<PathBuf> {
+pub fn held_by(path: &AbsPath) -> Vec<PathBuf> {
     let names = folded(path);
     let mut held = Vec::new();
     for protected in NAMES {

@@ -1,5 +1,7 @@
 //! What the audit log promises, tested from the outside: through its API and its files.
 
+extern crate ringwall_audit as audit;
+
 #[cfg(test)]
 mod appending;
 #[cfg(test)]

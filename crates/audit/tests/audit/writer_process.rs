@@ -5,6 +5,8 @@
 
 use std::process::ExitCode;
 
+extern crate ringwall_audit as audit;
+
 use audit::Log;
 use model::{Record, Verdict};
 

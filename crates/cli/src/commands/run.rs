@@ -57,8 +57,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
             .hint("names in it must be protected; make it readable for yourself"));
     }
     let network = network(&setup, known);
-    let plan = policy::wall::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
-    if let Some(why) = policy::wall::too_many_ways(&plan) {
+    let plan = plan::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
+    if let Some(why) = plan::too_many_ways(&plan) {
         return Err(Failure::config(why).hint("grant fewer ports; names can share one"));
     }
     if args.plan {
@@ -95,7 +95,7 @@ impl Run<'_> {
     fn go(
         &self,
         mut keeper: Keeper<'_>,
-        site: &policy::wall::Site,
+        site: &plan::Site,
         ahead: Option<Ahead>,
     ) -> Result<ExitCode, Failure> {
         let clock = Instant::now();
@@ -181,7 +181,7 @@ impl Run<'_> {
     }
 
     /// Looks for what appeared under protected names, and tells it.
-    fn sweep(&self, keeper: &mut Keeper<'_>, site: &policy::wall::Site) -> Vec<Tampering> {
+    fn sweep(&self, keeper: &mut Keeper<'_>, site: &plan::Site) -> Vec<Tampering> {
         let found = sweep::sweep(
             self.setup,
             &site.grants,

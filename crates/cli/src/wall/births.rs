@@ -10,7 +10,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::AbsPath;
-use policy::wall::{Interest, Mark, Worktree};
+use plan::{Interest, Mark, Worktree};
 use sandbox::Operation;
 
 /// The protected names that stood before the run.

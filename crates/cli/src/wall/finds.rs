@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Level};
-use policy::wall::{self, Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
+use plan::{Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
 use policy::{Ground, Policy};
 
 use super::git_config::{Base, named_files};
@@ -46,7 +46,7 @@ impl<'a> Finds<'a> {
     pub(super) fn grants(&mut self, policy: &Policy, ground: &Ground) -> Vec<Grant> {
         let workspace = &ground.workspace;
         let mut grants = Vec::new();
-        for (rule, write) in wall::granting(policy, ground) {
+        for (rule, write) in plan::granting(policy, ground) {
             let Some(prefix) = rule.value.prefix(workspace) else { continue };
             let why = format!("`{}` ({})", rule.value.text(), rule.origin);
             let mut add = |path: &AbsPath| {

@@ -12,7 +12,7 @@ use facts::{Resolver, Step, Visit};
 use model::{
     AbsPath, Access, Action, Caller, Decision, Host, Kind, Origin, PathRef, Plan, Reason, Verdict,
 };
-use policy::wall::{self, Interest, Mark, Quiet};
+use plan::{Interest, Mark, Quiet};
 use policy::{NetworkGround, ViolationAction};
 use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
 
@@ -399,8 +399,8 @@ impl Warden for Keeper<'_> {
 /// Why a piece of the run's own ground stays as it is, whatever is granted.
 fn kept(piece: &model::Piece) -> Option<&'static str> {
     match &*piece.why {
-        wall::ANOTHER_CHECKOUT => Some("it belongs to another checkout of the repository"),
-        wall::PROTECTED => Some("a protected name stands there or leads there"),
+        plan::ANOTHER_CHECKOUT => Some("it belongs to another checkout of the repository"),
+        plan::PROTECTED => Some("a protected name stands there or leads there"),
         _ => None,
     }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use model::Level;
+use plan::{Entry, Grant};
 use policy::Ground;
-use policy::wall::{Entry, Grant};
 
 use crate::setup::Setup;
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use agents::Agent;
 use model::{AbsPath, Level};
-use policy::wall::{self, AgentSite, Entry, Grant, Mark, Marked, Site, Worktree};
+use plan::{AgentSite, Entry, Grant, Mark, Marked, Site, Worktree};
 use policy::{Ground, Policy};
 
 use super::finds::{Finds, entry};
@@ -38,7 +38,7 @@ pub(crate) fn survey(
     plans_only: bool,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let mut entries = candidates(wall::candidates(&ground.home, &environment), &ground.home);
+    let mut entries = candidates(plan::candidates(&ground.home, &environment), &ground.home);
     let mut finds = Finds::new(policy, ground);
     for path in ground.own_files.iter().chain(&ground.closed) {
         // Where a link is on the way, what it leads to is among them.
@@ -47,7 +47,7 @@ pub(crate) fn survey(
             entries.insert(path.as_path().into(), entry);
         }
     }
-    finds.close_credentials(&wall::credentials(&ground.home, &environment), &mut entries);
+    finds.close_credentials(&plan::credentials(&ground.home, &environment), &mut entries);
     let home = finds.resolver.resolve(ground.home.as_path());
     // Home is no toolchain, however a variable spells it.
     entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));

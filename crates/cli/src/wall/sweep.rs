@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use model::{AbsPath, FileText, Level};
-use policy::wall::{self, Entry, Grant, Mark, Marked, Worktree};
+use plan::{Entry, Grant, Mark, Marked, Worktree};
 use rustix::fs::{AtFlags, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
@@ -257,7 +257,7 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
 
 /// What appeared in the worktree's own git directory although only git's owner may put it there.
 fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
-    let parts = wall::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
+    let parts = plan::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
     let stood = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
     let new = parts.filter(|part| !stood(part) && part.as_path().symlink_metadata().is_ok());
     new.map(|part| aside(part.as_path(), "a part of a repository appeared")).collect()

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use model::FileText;
-use policy::wall::{Identity, User};
+use plan::{Identity, User};
 
 /// The name and address under which the user commits, from the user's own files.
 pub(super) fn identity(home: &Path) -> Option<Identity> {

@@ -4,7 +4,7 @@ use std::path::{Component, PathBuf};
 
 use facts::Resolver;
 use model::{AbsPath, FileText};
-use policy::wall::{self, Worktree};
+use plan::Worktree;
 
 /// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
 /// alone could name any directory, and so could anything that the checkout itself brings.
@@ -52,8 +52,8 @@ pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
         branch_dirs.push(dir);
         own_refs.push(own_ref);
     }
-    let shared = wall::WRITTEN.iter().chain(wall::KEPT).map(|name| common.as_path().join(name));
-    let own_kept = wall::OWN_KEPT.iter().map(|name| own.as_path().join(name));
+    let shared = plan::WRITTEN.iter().chain(plan::KEPT).map(|name| common.as_path().join(name));
+    let own_kept = plan::OWN_KEPT.iter().map(|name| own.as_path().join(name));
     let present = shared.chain(own_kept).filter_map(|path| {
         let directory = path.symlink_metadata().ok()?.is_dir();
         Some((AbsPath::lexical(&path).ok()?, directory))

@@ -7,6 +7,8 @@
     reason = "checks, and what helps them, are there to fail"
 )]
 
+extern crate ringwall_proxy as proxy;
+
 mod hostile;
 mod http;
 mod load;

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, DomainRule, Origin, Sourced};
+use plan::Interest;
 use policy::PathRule;
-use policy::wall::Interest;
 
 use crate::args::RunArgs;
 use crate::failure::Failure;

@@ -5,7 +5,7 @@ use std::path::Path;
 use model::{AbsPath, Kind, Level, Link};
 
 use super::{Layout, Site};
-use crate::Ground;
+use policy::Ground;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: &[(&str, &str)] = &[

@@ -3,7 +3,7 @@
 use model::{AbsPath, Kind, Level};
 
 use super::Layout;
-use crate::Ground;
+use policy::Ground;
 
 /// The repository of a linked worktree, as it was when the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]

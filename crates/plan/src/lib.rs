@@ -22,7 +22,7 @@ pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 pub use interest::{GIT_NAMES, Interest, Mark};
 pub use quiet::Quiet;
 
-use crate::{Ground, NetworkGround, PathRule, Policy};
+use policy::{Ground, NetworkGround, PathRule, Policy};
 use toolchain::Use;
 
 /// What the machine looks like, as far as a plan depends on it.

@@ -6,7 +6,7 @@ use model::plan::PROXY_PORT;
 use model::{Level, Net};
 
 use super::{Site, toolchain};
-use crate::{Ground, Policy};
+use policy::{Ground, Policy};
 
 pub(super) fn build(
     policy: &Policy,

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use model::plan::{NAMES_PORT, PROXY_PORT};
 use model::{Net, Plan, Ways};
 
-use crate::NetworkGround;
+use policy::NetworkGround;
 
 /// Ports that need no naming: those of a rule without one.
 const USUAL: [u16; 2] = [80, 443];

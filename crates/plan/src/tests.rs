@@ -4,7 +4,7 @@ use model::{AbsPath, Kind, Level, Net, Plan, Sourced};
 use proptest::prelude::*;
 
 use super::*;
-use crate::{SettingsGround, ViolationAction};
+use policy::{SettingsGround, ViolationAction};
 
 fn at(path: &str) -> AbsPath {
     AbsPath::lexical(Path::new(path)).unwrap()

@@ -5,9 +5,9 @@ use model::AbsPath;
 use super::toolchain::{
     QUIET_HOME, QUIET_NAMES, QUIET_NURSERIES, QUIET_SYSTEM, QUIET_WRITES, SECRET_SYSTEM,
 };
-use crate::pattern::Case;
-use crate::protected::{protecting, secret, shadows};
-use crate::{Ground, Policy};
+use policy::pattern::Case;
+use policy::protected::{protecting, secret, shadows};
+use policy::{Ground, Policy};
 
 /// The quiet list of a run.
 pub struct Quiet<'a> {

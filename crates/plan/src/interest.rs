@@ -2,9 +2,9 @@
 
 use model::{AbsPath, Sourced};
 
-use crate::pattern::{Case, fold};
-use crate::protected::{Cover, held_by, protecting, shadows};
-use crate::{Ground, PathRule, Policy, protected_names};
+use policy::pattern::{Case, fold};
+use policy::protected::{Cover, held_by, protecting, shadows};
+use policy::{Ground, PathRule, Policy, protected_names};
 
 /// What an entry is to the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl<'a> Interest<'a> {
             };
             rules.iter().map(denial).collect()
         };
-        let last = |name: &crate::ProtectedName| name.path.last().copied();
+        let last = |name: &policy::ProtectedName| name.path.last().copied();
         let (mut last_names, mut endings) = (Vec::new(), Vec::new());
         for name in protected_names().iter().filter_map(last) {
             match name.strip_prefix('*') {
