@@ -57,15 +57,15 @@ fn judge_again(setup: &Setup, event: &Event, mut decision: Decision) -> Decision
 fn pass(setup: &Setup, event: &Event) -> Judged {
     let scene = scene(setup, event);
     let actions = lower(setup, event, &scene);
-    let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
+    let queries = policy::needs(&setup.loaded.policy, &setup.context, &actions);
     let facts = facts::answer_with(&mut setup.resolver.borrow_mut(), &queries);
-    let decision = policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
+    let decision = policy::evaluate(&setup.loaded.policy, &setup.context, &scene, &actions, &facts);
     Judged { actions, decision }
 }
 
 /// Where the shell text of an event would run.
 pub(crate) fn scene(setup: &Setup, event: &Event) -> Scene {
-    let workspace = &setup.ground.workspace;
+    let workspace = &setup.context.workspace;
     let cwd = match &event.cwd {
         Some(cwd) if cwd.is_absolute() => cwd.clone(),
         _ => workspace.as_path().to_path_buf(),
@@ -73,7 +73,7 @@ pub(crate) fn scene(setup: &Setup, event: &Event) -> Scene {
     let quarantine = setup.loaded.policy.quarantine.dir.as_ref();
     Scene {
         cwd,
-        home: setup.ground.home.clone(),
+        home: setup.context.home.clone(),
         top: Some(workspace.clone()),
         quarantine: quarantine.and_then(|dir| dir.value.prefix(workspace)),
     }
@@ -86,7 +86,7 @@ fn lower(setup: &Setup, event: &Event, scene: &Scene) -> Vec<Action> {
         // change was refused before. So all of them are judged every time.
         EventKind::SettingsChanged(changed) => {
             let known =
-                settings_files(setup.agent, &setup.places, setup.ground.workspace.as_path());
+                settings_files(setup.agent, &setup.places, setup.context.workspace.as_path());
             let changed = changed.iter().filter(|path| !known.contains(path)).cloned();
             let paths = known.iter().cloned().chain(changed);
             paths.map(|path| Action::ChangeSettings { path }).collect()

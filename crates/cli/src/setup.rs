@@ -7,7 +7,7 @@ use agents::{Agent, Scope};
 use config::{Aliases, Explicit, LoadError, Loaded, Project, Request, Selection};
 use facts::{Places, PlacesError, Resolver};
 use model::{AbsPath, Level, Origin, Sourced};
-use policy::{Ground, PathRule, SettingsGround};
+use policy::{Context, PathRule, SettingsContext};
 
 use crate::installs::{self, Installs};
 
@@ -27,7 +27,7 @@ pub(crate) struct Setup {
     pub(crate) agent: &'static Agent,
     pub(crate) places: Places,
     pub(crate) loaded: Loaded,
-    pub(crate) ground: Ground,
+    pub(crate) context: Context,
     /// What was seen of the file system on the way here.
     pub(crate) resolver: RefCell<Resolver>,
 }
@@ -85,28 +85,28 @@ impl Setup {
             selection: Selection { phase: options.phase.clone(), level: options.level },
         })
         .map_err(SetupError::Config)?;
-        let ground = Ground {
+        let context = Context {
             unfit: unfit(&workspace, &places, options, &mut resolver),
             agent_files: agent_files(agent, &places, &workspace, session),
             own_files: own_files(&places, &workspace, &loaded, &mut resolver),
             grant_file: project.grant_file(),
             home: places.home.clone(),
             closed: facts::other_checkouts(workspace.as_path()),
-            settings: SettingsGround {
+            settings: SettingsContext {
                 rules: agent.settings_rules,
                 files: settings_files(agent, &places, workspace.as_path()).to_vec(),
-                ..SettingsGround::default()
+                ..SettingsContext::default()
             },
             workspace,
         };
-        Ok(Self { agent, places, loaded, ground, resolver: RefCell::new(resolver) })
+        Ok(Self { agent, places, loaded, context, resolver: RefCell::new(resolver) })
     }
 
     /// How the agent's settings must call us; needed only when they change.
     pub(crate) fn look_up_installs(&mut self) {
         let installs = Installs::read(&self.places.state_dir).unwrap_or_default();
-        self.ground.settings.hooked = installs.hooked(self.agent.name);
-        self.ground.settings.calls = installs::calls_of_this_process(self.agent);
+        self.context.settings.hooked = installs.hooked(self.agent.name);
+        self.context.settings.calls = installs::calls_of_this_process(self.agent);
     }
 }
 

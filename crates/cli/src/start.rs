@@ -10,9 +10,10 @@ use crate::setup::Setup;
 /// The rules in a few lines, for the model to read.
 pub(crate) fn rules(setup: &Setup) -> String {
     let policy = &setup.loaded.policy;
-    let workspace = &setup.ground.workspace;
+    let workspace = &setup.context.workspace;
     let mut text = String::from("# Ringwall: the rules of this session\n");
-    let kind = if setup.ground.closed.is_empty() { "" } else { " It is an isolated git worktree." };
+    let kind =
+        if setup.context.closed.is_empty() { "" } else { " It is an isolated git worktree." };
     line(&mut text, &format!("You work in {workspace}.{kind}"));
     line(
         &mut text,
@@ -25,7 +26,7 @@ pub(crate) fn rules(setup: &Setup) -> String {
             ),
         },
     );
-    for place in &setup.ground.closed {
+    for place in &setup.context.closed {
         line(&mut text, &format!("{place} belongs to another checkout: never work there."));
     }
     list(&mut text, "You may also read", &policy.filesystem.allow_read);
@@ -69,10 +70,10 @@ fn quarantine(text: &mut String, policy: &Policy) {
 
 /// Pins git to a linked worktree for every later shell of the session, where the user wants that.
 pub(crate) fn pin_git(setup: &Setup) {
-    if !setup.loaded.policy.git.pin_env.value || setup.ground.closed.is_empty() {
+    if !setup.loaded.policy.git.pin_env.value || setup.context.closed.is_empty() {
         return;
     }
-    let workspace = setup.ground.workspace.as_path();
+    let workspace = setup.context.workspace.as_path();
     let Some(git_dir) = facts::linked_git_dir(workspace) else { return };
     let Some(file) = setup.agent.env_file_variable.and_then(std::env::var_os) else { return };
     let lines = format!(

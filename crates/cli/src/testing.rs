@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use config::Request;
 use facts::Places;
 use model::{AbsPath, Decision, Event, EventKind, Mode, Sourced, ToolCall};
-use policy::{Ground, PathRule, Policy, SettingsGround};
+use policy::{Context, PathRule, Policy, SettingsContext};
 
 use crate::pipeline;
 use crate::setup::Setup;
@@ -27,8 +27,8 @@ pub const ALLOW: model::Verdict = model::Verdict::Allow;
 pub fn decide(command: &str) -> Result<Decision, String> {
     let agent = agents::find("claude").ok_or("the agent is gone")?;
     let mut setup = setup(agent)?;
-    let home = setup.ground.home.clone();
-    setup.ground.workspace = absolute("/nonexistent/home/proj")?;
+    let home = setup.context.home.clone();
+    setup.context.workspace = absolute("/nonexistent/home/proj")?;
     let quarantine = PathRule::parse("~/quarantine", Path::new("/"), &home);
     let quarantine = Sourced::built_in(quarantine.map_err(|error| error.to_string())?);
     setup.loaded.policy.quarantine.dir = Some(quarantine);
@@ -77,7 +77,7 @@ fn places() -> Result<Places, String> {
 
 fn setup(agent: &'static agents::Agent) -> Result<Setup, String> {
     let places = places()?;
-    let ground = Ground {
+    let context = Context {
         workspace: absolute("/tmp")?,
         home: places.home.clone(),
         closed: Vec::new(),
@@ -85,7 +85,7 @@ fn setup(agent: &'static agents::Agent) -> Result<Setup, String> {
         agent_files: Vec::new(),
         own_files: Vec::new(),
         grant_file: PathBuf::from("/tmp/ringwall.toml"),
-        settings: SettingsGround { rules: agent.settings_rules, ..SettingsGround::default() },
+        settings: SettingsContext { rules: agent.settings_rules, ..SettingsContext::default() },
     };
     let loaded = config::Loaded {
         policy: Policy::built_in(),
@@ -94,7 +94,7 @@ fn setup(agent: &'static agents::Agent) -> Result<Setup, String> {
         ignored: Vec::new(),
         fingerprint: String::new(),
     };
-    Ok(Setup { agent, places, loaded, ground, resolver: RefCell::default() })
+    Ok(Setup { agent, places, loaded, context, resolver: RefCell::default() })
 }
 
 fn absolute(path: &str) -> Result<AbsPath, String> {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use model::plan::{NAMES_PORT, PROXY_PORT};
 use model::{Net, Plan, Ways};
 
-use policy::NetworkGround;
+use policy::NetworkRules;
 
 /// Ports that need no naming: those of a rule without one.
 const USUAL: [u16; 2] = [80, 443];
@@ -28,10 +28,10 @@ pub fn too_many_ways(plan: &Plan) -> Option<String> {
 
 /// Ports and addresses for programs that know no proxy. Where nothing is granted there are none:
 /// a name that nobody can reach needs no port.
-pub(super) fn ways(ground: &NetworkGround) -> Ways {
+pub(super) fn ways(rules: &NetworkRules) -> Ways {
     let mut ports = BTreeSet::new();
     let mut addresses = Vec::new();
-    for rule in &ground.allowed {
+    for rule in &rules.allowed {
         match rule.value.port() {
             Some(port) => ports.extend([port]),
             None => ports.extend(USUAL),
@@ -42,11 +42,11 @@ pub(super) fn ways(ground: &NetworkGround) -> Ways {
             addresses.push(address);
         }
     }
-    if ground.level.value >= model::Level::Network {
+    if rules.level.value >= model::Level::Network {
         ports.extend(USUAL);
     }
     // Several layers may name the same one.
-    let local_ports: BTreeSet<_> = ground.local_ports.iter().map(|port| port.value).collect();
+    let local_ports: BTreeSet<_> = rules.local_ports.iter().map(|port| port.value).collect();
     Ways {
         ports: ports.into_iter().filter(|port| is_free(*port)).collect(),
         local_ports: local_ports.into_iter().filter(|port| is_free(*port)).collect(),

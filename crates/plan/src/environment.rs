@@ -6,11 +6,11 @@ use model::plan::PROXY_PORT;
 use model::{Level, Net};
 
 use super::{Site, toolchain};
-use policy::{Ground, Policy};
+use policy::{Context, Policy};
 
 pub(super) fn build(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     site: &Site,
     net: Net,
 ) -> Vec<(OsString, OsString)> {
@@ -36,9 +36,9 @@ pub(super) fn build(
         variables.retain(|(known, _)| known != name);
         variables.push((name.into(), value));
     };
-    set("HOME", ground.home.as_path().into());
+    set("HOME", context.home.as_path().into());
     set("TMPDIR", "/tmp".into());
-    set("GIT_CEILING_DIRECTORIES", ground.workspace.parent().as_path().into());
+    set("GIT_CEILING_DIRECTORIES", context.workspace.parent().as_path().into());
     set("RINGWALL", level_word(policy.level.value).into());
     if policy.level.value < Level::Readwrite {
         // Looking must not try to write.
@@ -53,7 +53,7 @@ pub(super) fn build(
         && let Some(worktree) = &site.worktree
     {
         set("GIT_DIR", worktree.own.as_path().into());
-        set("GIT_WORK_TREE", ground.workspace.as_path().into());
+        set("GIT_WORK_TREE", context.workspace.as_path().into());
     }
     if !variables.iter().any(|(name, _)| name == "PATH") {
         variables.push(("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into()));

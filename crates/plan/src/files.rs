@@ -5,7 +5,7 @@ use std::path::Path;
 use model::{AbsPath, Kind, Level, Link};
 
 use super::{Layout, Site};
-use policy::Ground;
+use policy::Context;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
 const DEVICE_LINKS: &[(&str, &str)] = &[
@@ -21,7 +21,7 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: dns\nhosts: files dns\n\
     networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
 
-pub(super) fn put(layout: &mut Layout, ground: &Ground, site: &Site, level: Level) {
+pub(super) fn put(layout: &mut Layout, context: &Context, site: &Site, level: Level) {
     let fixed = [
         ("/dev", Kind::Scratch, "devices"),
         ("/dev/pts", Kind::Terminals, "devices"),
@@ -41,15 +41,15 @@ pub(super) fn put(layout: &mut Layout, ground: &Ground, site: &Site, level: Leve
         layout.links.push(Link { path, target: target.into() });
     }
     if level < Level::Full {
-        for (path, text) in texts(ground, site) {
+        for (path, text) in texts(context, site) {
             layout.put(&path, Kind::Text(text), false, "made for the run");
         }
     }
 }
 
-fn texts(ground: &Ground, site: &Site) -> Vec<(AbsPath, String)> {
+fn texts(context: &Context, site: &Site) -> Vec<(AbsPath, String)> {
     let user = &site.user;
-    let home = &ground.home;
+    let home = &context.home;
     // Some programs ask here for the home directory, and not in the environment.
     let roots_home = if user.uid == 0 { home.to_string() } else { "/root".into() };
     let mut passwd = format!("root:x:0:0:root:{roots_home}:/bin/bash\n");

@@ -3,7 +3,7 @@
 use model::{AbsPath, Kind, Level};
 
 use super::Layout;
-use policy::Ground;
+use policy::Context;
 
 /// The repository of a linked worktree, as it was when the run began.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,11 +69,11 @@ impl Worktree {
     }
 }
 
-pub(super) fn put(layout: &mut Layout, worktree: &Worktree, ground: &Ground, level: Level) {
+pub(super) fn put(layout: &mut Layout, worktree: &Worktree, context: &Context, level: Level) {
     let Worktree { common, own, .. } = worktree;
     // In a bare repository, other checkouts may lie inside it.
-    let within = |other: &&AbsPath| other.is_within(common) && !ground.workspace.is_within(other);
-    for other in ground.closed.iter().filter(within) {
+    let within = |other: &&AbsPath| other.is_within(common) && !context.workspace.is_within(other);
+    for other in context.closed.iter().filter(within) {
         layout.put(other, Kind::Closed, true, super::ANOTHER_CHECKOUT);
     }
     if level < Level::Readwrite {

@@ -4,7 +4,7 @@ use model::{AbsPath, Sourced};
 
 use policy::pattern::{Case, fold};
 use policy::protected::{Cover, held_by, protecting, shadows};
-use policy::{Ground, PathRule, Policy, protected_names};
+use policy::{Context, PathRule, Policy, protected_names};
 
 /// What an entry is to the wall.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,12 +37,12 @@ impl<'a> Interest<'a> {
     /// Takes the rules from a policy. `leads` says where a path really leads.
     pub fn new(
         policy: &'a Policy,
-        ground: &Ground,
+        context: &Context,
         mut leads: impl FnMut(&AbsPath) -> Option<AbsPath>,
     ) -> Self {
         let mut denials = |rules: &'a [Sourced<PathRule>]| {
             let denial = |rule: &'a Sourced<PathRule>| {
-                let prefix = rule.value.prefix(&ground.workspace);
+                let prefix = rule.value.prefix(&context.workspace);
                 let real = prefix.as_ref().and_then(&mut leads);
                 let real = real.filter(|real| Some(real) != prefix.as_ref()).map(Some);
                 Denial { rule, prefixes: [prefix].into_iter().chain(real).collect() }

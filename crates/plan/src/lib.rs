@@ -22,7 +22,7 @@ pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 pub use interest::{GIT_NAMES, Interest, Mark};
 pub use quiet::Quiet;
 
-use policy::{Ground, NetworkGround, PathRule, Policy};
+use policy::{Context, NetworkRules, PathRule, Policy};
 use toolchain::Use;
 
 /// What the machine looks like, as far as a plan depends on it.
@@ -148,10 +148,10 @@ fn usual(
 /// The rules that grant ground besides the workspace, with whether they let it be written.
 pub fn granting<'a>(
     policy: &'a Policy,
-    ground: &'a Ground,
+    context: &'a Context,
 ) -> impl Iterator<Item = (&'a model::Sourced<PathRule>, bool)> {
     let files = &policy.filesystem;
-    let read = files.allow_read.iter().chain(&ground.agent_files).map(|rule| (rule, false));
+    let read = files.allow_read.iter().chain(&context.agent_files).map(|rule| (rule, false));
     let write = files.allow_write.iter().chain(&policy.quarantine.dir).map(|rule| (rule, true));
     read.chain(write)
 }
@@ -159,8 +159,8 @@ pub fn granting<'a>(
 /// The plan of a run.
 pub fn compile(
     policy: &Policy,
-    ground: &Ground,
-    network: &NetworkGround,
+    context: &Context,
+    network: &NetworkRules,
     cwd: &AbsPath,
     site: &Site,
 ) -> Plan {
@@ -168,36 +168,36 @@ pub fn compile(
     let mut layout = Layout { pieces: BTreeMap::new(), links: Vec::new() };
     if level < Level::Full {
         system(&mut layout, site);
-        home(&mut layout, ground, site);
+        home(&mut layout, context, site);
     } else {
-        layout.put(&ground.home, Kind::Write, true, "the level is full");
+        layout.put(&context.home, Kind::Write, true, "the level is full");
     }
     agent(&mut layout, site);
-    files::put(&mut layout, ground, site, level);
-    for place in [&ground.workspace, &ground.home] {
+    files::put(&mut layout, context, site, level);
+    for place in [&context.workspace, &context.home] {
         outside(&mut layout, place);
     }
-    workspace(&mut layout, ground, level);
+    workspace(&mut layout, context, level);
     let mut late = Vec::new();
     for grant in &site.grants {
-        late.extend(put_grant(&mut layout, ground, level, grant));
+        late.extend(put_grant(&mut layout, context, level, grant));
     }
     if let Some(worktree) = &site.worktree {
-        git::put(&mut layout, worktree, ground, level);
+        git::put(&mut layout, worktree, context, level);
     }
-    protect(&mut layout, ground, site);
+    protect(&mut layout, context, site);
     let net = if level == Level::Full { Net::Host } else { Net::Own };
     Plan {
         cwd: cwd.clone(),
-        workspace: ground.workspace.clone(),
-        home: ground.home.clone(),
+        workspace: context.workspace.clone(),
+        home: context.home.clone(),
         level,
         base: if level == Level::Full { Base::Host } else { Base::Nothing },
         pieces: layout.pieces.into_values().collect(),
         links: layout.links,
         copies: site.agent.copied.clone(),
         late,
-        environment: environment::build(policy, ground, site, net),
+        environment: environment::build(policy, context, site, net),
         network: net,
         doors: doors::ways(network),
         limits: bounds(policy),
@@ -275,13 +275,13 @@ impl Layout {
 
     /// Takes away what of the host lies in something closed: deny beats allow. Only the workspace
     /// stays, whose entries are closed one by one.
-    fn close_all(&mut self, ground: &Ground) {
+    fn close_all(&mut self, context: &Context) {
         let closed = self.pieces.values().filter(|piece| piece.kind == Kind::Closed);
         let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
         self.pieces.retain(|path, piece| {
             let above = || path.as_path().ancestors().skip(1);
             !shows_host(piece)
-                || ground.workspace.is_within(path)
+                || context.workspace.is_within(path)
                 || !above().any(|dir| closed.contains(dir))
         });
     }
@@ -326,11 +326,11 @@ fn system(layout: &mut Layout, site: &Site) {
     }
 }
 
-fn home(layout: &mut Layout, ground: &Ground, site: &Site) {
-    for (path, kind) in usual(&ground.home, &site.environment) {
+fn home(layout: &mut Layout, context: &Context, site: &Site) {
+    for (path, kind) in usual(&context.home, &site.environment) {
         // What lies in the workspace is the workspace's, and home is no toolchain.
-        let home = ground.home.as_path().starts_with(&path);
-        if home || path.starts_with(ground.workspace.as_path()) {
+        let home = context.home.as_path().starts_with(&path);
+        if home || path.starts_with(context.workspace.as_path()) {
             continue;
         }
         match (kind, site.entries.get(path.as_os_str())) {
@@ -394,15 +394,20 @@ fn agent(layout: &mut Layout, site: &Site) {
     }
 }
 
-fn workspace(layout: &mut Layout, ground: &Ground, level: Level) {
+fn workspace(layout: &mut Layout, context: &Context, level: Level) {
     let kind = if level >= Level::Readwrite { Kind::Write } else { Kind::Read };
-    layout.put(&ground.workspace, kind, true, "the workspace");
+    layout.put(&context.workspace, kind, true, "the workspace");
 }
 
 /// Adds what a rule grants; what is granted but does not exist yet is made when it is first
 /// written.
-fn put_grant(layout: &mut Layout, ground: &Ground, level: Level, grant: &Grant) -> Option<AbsPath> {
-    let inside = grant.path.is_within(&ground.workspace);
+fn put_grant(
+    layout: &mut Layout,
+    context: &Context,
+    level: Level,
+    grant: &Grant,
+) -> Option<AbsPath> {
+    let inside = grant.path.is_within(&context.workspace);
     let given = inside && (level >= Level::Readwrite || !grant.write);
     if given || (grant.path == AbsPath::root() && level < Level::Full) || layout.stays(&grant.path)
     {
@@ -435,7 +440,7 @@ pub const ANOTHER_CHECKOUT: &str = "another checkout";
 
 /// Lays protection over the ground: names that nothing may write, paths that nothing may read,
 /// Ringwall's own files, other checkouts of the same repository.
-fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
+fn protect(layout: &mut Layout, context: &Context, site: &Site) {
     let (hidden, kept): (Vec<_>, Vec<_>) =
         site.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
     // What is denied comes first: nothing in it is there to be kept.
@@ -460,21 +465,21 @@ fn protect(layout: &mut Layout, ground: &Ground, site: &Site) {
             layout.pin_above(&marked.path);
         }
     }
-    layout.close_all(ground);
+    layout.close_all(context);
     // `doctor` has its workspace there.
-    for path in ground.own_files.iter().filter(|path| !ground.workspace.is_within(path)) {
+    for path in context.own_files.iter().filter(|path| !context.workspace.is_within(path)) {
         layout.take_back(path);
     }
-    let own = ground.own_files.iter().map(|path| (path, "Ringwall's own"));
-    let others = ground.closed.iter().map(|path| (path, ANOTHER_CHECKOUT));
+    let own = context.own_files.iter().map(|path| (path, "Ringwall's own"));
+    let others = context.closed.iter().map(|path| (path, ANOTHER_CHECKOUT));
     for (path, why) in own.chain(others) {
         let known = site.entries.get(path.as_path().as_os_str());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
         // On private ground they are not there at all, which is better still.
-        let inside = path.is_within(&ground.workspace) || layout.writes_host(path);
+        let inside = path.is_within(&context.workspace) || layout.writes_host(path);
         // What is only held in place can still be written.
         let treated = layout.pieces.get(path).is_some_and(|piece| piece.kind != Kind::Pinned);
-        if !inside || ground.workspace.is_within(path) || treated {
+        if !inside || context.workspace.is_within(path) || treated {
             continue;
         }
         layout.put(path, Kind::Read, *entry == Entry::Directory, why);

@@ -7,24 +7,24 @@ use super::toolchain::{
 };
 use policy::pattern::Case;
 use policy::protected::{protecting, secret, shadows};
-use policy::{Ground, Policy};
+use policy::{Context, Policy};
 
 /// The quiet list of a run.
 pub struct Quiet<'a> {
     policy: &'a Policy,
-    ground: &'a Ground,
+    context: &'a Context,
 }
 
 impl<'a> Quiet<'a> {
     /// Takes the user's own entries from the policy.
-    pub fn new(policy: &'a Policy, ground: &'a Ground) -> Self {
-        Self { policy, ground }
+    pub fn new(policy: &'a Policy, context: &'a Context) -> Self {
+        Self { policy, context }
     }
 
     /// Whether looking for a path is habit.
     pub fn covers(&self, path: &AbsPath) -> bool {
         let by_user = self.policy.filesystem.quiet.iter().any(|rule| {
-            let prefix = rule.value.prefix(&self.ground.workspace);
+            let prefix = rule.value.prefix(&self.context.workspace);
             rule.value.covers(path, prefix.as_ref(), Case::Exact)
         });
         by_user || self.above_workspace(path) || self.in_home(path) || self.in_system(path)
@@ -33,7 +33,7 @@ impl<'a> Quiet<'a> {
     /// Whether writing a path is habit.
     pub fn covers_write(&self, path: &AbsPath) -> bool {
         let habit = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
-        let inside = path.is_within(&self.ground.workspace);
+        let inside = path.is_within(&self.context.workspace);
         is_index_refresh(path)
             || (!inside && path.as_path().components().any(|part| habit(part.as_os_str())))
     }
@@ -41,7 +41,7 @@ impl<'a> Quiet<'a> {
     /// Whether making a directory, where there is none, is habit: programs make one for their
     /// settings before they know any. Where secrets lie and other programs look is never habit.
     pub fn covers_birth(&self, directory: &AbsPath) -> bool {
-        let home = &self.ground.home;
+        let home = &self.context.home;
         let mut nurseries = QUIET_NURSERIES.iter().map(|place| home.as_path().join(place));
         if self.covers_write(directory) || nurseries.any(|place| place == directory.as_path()) {
             return true;
@@ -53,13 +53,13 @@ impl<'a> Quiet<'a> {
             || QUIET_NURSERIES.iter().any(|place| parent.as_path() == home.as_path().join(place));
         let theirs = protecting(directory).or_else(|| shadows(directory)).is_some()
             || secret(directory, home).is_some()
-            || self.ground.own_files.iter().any(|own| own.is_within(directory));
+            || self.context.own_files.iter().any(|own| own.is_within(directory));
         nursed && !theirs
     }
 
     /// Files that programs look for in every directory above the one they work in.
     fn above_workspace(&self, path: &AbsPath) -> bool {
-        let above = self.ground.workspace.as_path().ancestors().skip(1);
+        let above = self.context.workspace.as_path().ancestors().skip(1);
         above.into_iter().any(|dir| {
             let Ok(below) = path.as_path().strip_prefix(dir) else { return false };
             let first = below.components().next();
@@ -77,18 +77,18 @@ impl<'a> Quiet<'a> {
         let holds = |place: &str, dir: &AbsPath| dir.as_path().starts_with(place);
         QUIET_SYSTEM.iter().any(|quiet| {
             path.as_path().starts_with(quiet)
-                && !holds(quiet, &self.ground.home)
-                && !holds(quiet, &self.ground.workspace)
+                && !holds(quiet, &self.context.home)
+                && !holds(quiet, &self.context.workspace)
         })
     }
 
     fn in_home(&self, path: &AbsPath) -> bool {
-        let Ok(below) = path.as_path().strip_prefix(self.ground.home.as_path()) else {
+        let Ok(below) = path.as_path().strip_prefix(self.context.home.as_path()) else {
             return false;
         };
         // A secret is never a habit, also where the directory around it is.
         let habit = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
-        habit && (secret(path, &self.ground.home).is_none() || is_habitual_secret(below))
+        habit && (secret(path, &self.context.home).is_none() || is_habitual_secret(below))
     }
 }
 

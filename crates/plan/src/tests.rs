@@ -4,14 +4,14 @@ use model::{AbsPath, Kind, Level, Net, Plan, Sourced};
 use proptest::prelude::*;
 
 use super::*;
-use policy::{SettingsGround, ViolationAction};
+use policy::{SettingsContext, ViolationAction};
 
 fn at(path: &str) -> AbsPath {
     AbsPath::lexical(Path::new(path)).unwrap()
 }
 
-fn ground() -> Ground {
-    Ground {
+fn context() -> Context {
+    Context {
         workspace: at("/home/u/proj"),
         home: at("/home/u"),
         closed: Vec::new(),
@@ -19,7 +19,7 @@ fn ground() -> Ground {
         agent_files: Vec::new(),
         own_files: vec![at("/home/u/proj/ringwall.toml")],
         grant_file: PathBuf::from("/home/u/proj/ringwall.toml"),
-        settings: SettingsGround::default(),
+        settings: SettingsContext::default(),
     }
 }
 
@@ -57,12 +57,12 @@ fn site() -> Site {
 fn plan(level: Level) -> Plan {
     let mut policy = Policy::built_in();
     policy.level = Sourced::built_in(level);
-    compiled(&policy, &ground(), &site())
+    compiled(&policy, &context(), &site())
 }
 
-fn compiled(policy: &Policy, ground: &Ground, site: &Site) -> Plan {
-    let network = NetworkGround::new(policy, &[], ground.grant_file.clone());
-    compile(policy, ground, &network, &ground.workspace, site)
+fn compiled(policy: &Policy, context: &Context, site: &Site) -> Plan {
+    let network = NetworkRules::new(policy, &[], context.grant_file.clone());
+    compile(policy, context, &network, &context.workspace, site)
 }
 
 fn kind<'a>(plan: &'a Plan, path: &str) -> Option<&'a Kind> {
@@ -152,7 +152,7 @@ fn what_is_denied_holds_whatever_else_is_said_of_what_lies_in_it() {
         marked("/dev/null", Mark::Hidden, Entry::File),
     ];
     let site = Site { marked: marks.into(), ..site() };
-    let plan = compiled(&policy, &ground(), &site);
+    let plan = compiled(&policy, &context(), &site);
     for path in ["/home/u/proj/secrets", "/home/u/proj/secrets/key", "/home/u/.cargo/registry"] {
         assert!(!plan.allows(&at(path), false), "{path}");
     }
@@ -165,10 +165,10 @@ fn what_is_denied_holds_whatever_else_is_said_of_what_lies_in_it() {
 
 #[test]
 fn a_place_in_the_middle_of_private_ground_stays_outside() {
-    let mut ground = ground();
-    ground.workspace = at("/tmp/a/proj");
-    ground.home = at("/tmp/a/home");
-    let plan = compiled(&Policy::built_in(), &ground, &Site::default());
+    let mut context = context();
+    context.workspace = at("/tmp/a/proj");
+    context.home = at("/tmp/a/home");
+    let plan = compiled(&Policy::built_in(), &context, &Site::default());
     assert_eq!(kind(&plan, "/tmp/a"), Some(&Kind::Outside));
     assert!(!plan.allows(&at("/tmp/a/other/x"), false));
     assert!(plan.allows(&at("/tmp/a/proj/x"), true));
@@ -188,7 +188,7 @@ fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
         why: "phase".into(),
     };
     let site = Site { grants: vec![grant], ..site() };
-    let plan = compiled(&policy, &ground(), &site);
+    let plan = compiled(&policy, &context(), &site);
     assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
     assert!(plan.allows(&at("/home/u/proj/TODO.md"), true));
     assert!(!plan.allows(&at("/home/u/proj/src/main.rs"), true));
@@ -205,16 +205,16 @@ fn a_read_grant_takes_no_write_away() {
         why: "rule".into(),
     };
     let grants = vec![grant("/data", true), grant("/data/in", false), grant("/lib2", false)];
-    let plan = compiled(&Policy::built_in(), &ground(), &Site { grants, ..site() });
+    let plan = compiled(&Policy::built_in(), &context(), &Site { grants, ..site() });
     assert!(plan.allows(&at("/data/in/x"), true));
     assert!(plan.allows(&at("/lib2/x"), false) && !plan.allows(&at("/lib2/x"), true));
 }
 
 #[test]
 fn habits_are_quiet_and_secrets_are_not() {
-    let (policy, ground) = (Policy::built_in(), ground());
+    let (policy, context) = (Policy::built_in(), context());
     assert_eq!(policy.violation.action.value, ViolationAction::Stop);
-    let quiet = Quiet::new(&policy, &ground);
+    let quiet = Quiet::new(&policy, &context);
     for path in [
         "/home/u/.gitconfig",
         "/home/u/package.json",
@@ -266,7 +266,7 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
     name("VIRTUAL_ENV", "/home/u/proj/.venv");
     site.environment.retain(|(_, value)| value != "/");
     site.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
-    let plan = compiled(&Policy::built_in(), &ground(), &site);
+    let plan = compiled(&Policy::built_in(), &context(), &site);
     for (path, read, write) in [
         ("/data/cargo/registry", true, true),
         ("/data/cargo/credentials.toml", false, false),
@@ -285,7 +285,7 @@ fn a_row_of_the_system_may_stand_for_any_ending() {
     for path in ["/etc/java.13", "/etc/java-21-openjdk", "/etc/java.13/below"] {
         site.entries.insert(path.into(), Entry::Directory);
     }
-    let plan = compiled(&Policy::built_in(), &ground(), &site);
+    let plan = compiled(&Policy::built_in(), &context(), &site);
     assert_eq!(kind(&plan, "/etc/java.13"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java-21-openjdk"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java.13/below"), None);

@@ -10,8 +10,8 @@
 //! Nothing here touches the file system, the environment or the clock. Nothing here can fail: a
 //! refusal is a result, and what cannot be known is a value.
 
+mod context;
 mod evaluate;
-mod ground;
 mod lower;
 mod needs;
 mod network;
@@ -21,12 +21,12 @@ mod rules;
 mod settings;
 mod shell;
 
+pub use context::{Context, HookedSettings, SettingsContext};
 pub use evaluate::{evaluate, remedy};
-pub use ground::{Ground, HookedSettings, SettingsGround};
 pub use lower::lower;
 pub use needs::needs;
 pub use network::{
-    NetworkGround, ServerName, connect, dial, look_up, request_host, server_name, unreadable_host,
+    NetworkRules, ServerName, connect, dial, look_up, request_host, server_name, unreadable_host,
 };
 pub use pattern::{PathRule, PathRuleError};
 pub use protected::{Cover, ProtectedName, protected_names, secret};

@@ -4,10 +4,10 @@ use std::path::Component;
 
 use model::{AbsPath, Action, PathRef, Query};
 
-use crate::{Ground, PathRule, Policy};
+use crate::{Context, PathRule, Policy};
 
 /// Every question that [`evaluate`](crate::evaluate) will want answered.
-pub fn needs(policy: &Policy, ground: &Ground, actions: &[Action]) -> Vec<Query> {
+pub fn needs(policy: &Policy, context: &Context, actions: &[Action]) -> Vec<Query> {
     let mut queries = Vec::new();
     for action in actions {
         match action {
@@ -22,7 +22,7 @@ pub fn needs(policy: &Policy, ground: &Ground, actions: &[Action]) -> Vec<Query>
         }
     }
     if queries.iter().any(|query| matches!(query, Query::Resolve(_))) {
-        let prefixes = path_rules(policy).filter_map(|rule| rule.prefix(&ground.workspace));
+        let prefixes = path_rules(policy).filter_map(|rule| rule.prefix(&context.workspace));
         queries.extend(prefixes.map(|path| Query::Resolve(path.as_path().to_path_buf())));
     }
     queries

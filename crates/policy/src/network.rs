@@ -16,7 +16,7 @@ use crate::Policy;
 
 /// The rules about hosts that hold for one run.
 #[derive(Debug, Clone)]
-pub struct NetworkGround {
+pub struct NetworkRules {
     /// From `network` on, any public name may be reached.
     pub level: Sourced<Level>,
     /// What may be reached: the agent's essential domains and the user's `allowed_domains`.
@@ -46,7 +46,7 @@ pub enum ServerName {
     Unreadable(String),
 }
 
-impl NetworkGround {
+impl NetworkRules {
     /// The rules of a policy. What the agent needs for itself is added to what the user allows,
     /// never replaced by it.
     pub fn new(policy: &Policy, essential: &[Sourced<DomainRule>], grant_file: PathBuf) -> Self {
@@ -87,27 +87,27 @@ impl NetworkGround {
 ///
 /// From level `network` on that is any *name*: a bare address says nothing that `denied_domains`
 /// could be compared with, so it needs an entry of its own at every level.
-pub fn connect(ground: &NetworkGround, host: &Host, port: u16) -> Reason {
-    if let Some(rule) = ground.denied.iter().find(|rule| rule.value.covers(host, port)) {
+pub fn connect(rules: &NetworkRules, host: &Host, port: u16) -> Reason {
+    if let Some(rule) = rules.denied.iter().find(|rule| rule.value.covers(host, port)) {
         return denied(rule, &host.with_port(port));
     }
-    if let Some(own) = local_port(ground, host, port) {
+    if let Some(own) = local_port(rules, host, port) {
         return allow("network.allow_local_ports", own.origin.clone(), host, port);
     }
-    if let Some(rule) = ground.allowed.iter().find(|rule| rule.value.grants(host, port)) {
+    if let Some(rule) = rules.allowed.iter().find(|rule| rule.value.grants(host, port)) {
         return allow("network.allowed_domains", rule.origin.clone(), host, port);
     }
-    if ground.any_public_name() && host.name().is_some() && !host.is_local() {
-        return allow("level", ground.level.origin.clone(), host, port);
+    if rules.any_public_name() && host.name().is_some() && !host.is_local() {
+        return allow("level", rules.level.origin.clone(), host, port);
     }
     let mut reason = Reason {
         verdict: Verdict::Deny,
         rule: "network.allowed_domains".into(),
         origin: Origin::BuiltIn,
         text: format!("connecting to `{host}` on port {port} is refused: no rule grants it"),
-        instead: Some(ground.grant(host, port)),
+        instead: Some(rules.grant(host, port)),
     };
-    if let Some(rule) = ground.allowed.iter().find(|rule| rule.value.names(host)) {
+    if let Some(rule) = rules.allowed.iter().find(|rule| rule.value.names(host)) {
         let ports = rule.value.port().map_or_else(|| "80 and 443".into(), |own| own.to_string());
         reason.origin = rule.origin.clone();
         reason.text = format!(
@@ -118,23 +118,23 @@ pub fn connect(ground: &NetworkGround, host: &Host, port: u16) -> Reason {
     }
     if host.is_local() {
         reason.rule = "network.allow_local_ports".into();
-        reason.instead = Some(ground.line("allow_local_ports", &port.to_string()));
+        reason.instead = Some(rules.line("allow_local_ports", &port.to_string()));
     }
     reason
 }
 
 /// Whether a name may be looked up: whether there is a port on which it might be reached.
-pub fn look_up(ground: &NetworkGround, host: &Host) -> Reason {
+pub fn look_up(rules: &NetworkRules, host: &Host) -> Reason {
     let never = |rule: &&Sourced<DomainRule>| rule.value.port().is_none() && rule.value.names(host);
-    if let Some(rule) = ground.denied.iter().find(never) {
+    if let Some(rule) = rules.denied.iter().find(never) {
         return denied(rule, &host.to_string());
     }
-    let named = ground.allowed.iter().find(|rule| rule.value.names(host));
+    let named = rules.allowed.iter().find(|rule| rule.value.names(host));
     let port = named.and_then(|rule| rule.value.port()).unwrap_or(443);
     if let Some(rule) = named {
         return allow("network.allowed_domains", rule.origin.clone(), host, port);
     }
-    let mut reason = connect(ground, host, port);
+    let mut reason = connect(rules, host, port);
     // Nobody has said yet on which port.
     if reason.verdict == Verdict::Deny && reason.rule == "network.allowed_domains" {
         reason.text = format!("looking `{host}` up is refused: no rule grants it");
@@ -144,26 +144,26 @@ pub fn look_up(ground: &NetworkGround, host: &Host) -> Reason {
 
 /// Whether this address may be dialled for the host. Asked about the very address that is dialled,
 /// so that a name cannot lead somewhere else a moment after it was looked up.
-pub fn dial(ground: &NetworkGround, host: &Host, port: u16, address: IpAddr) -> Reason {
+pub fn dial(rules: &NetworkRules, host: &Host, port: u16, address: IpAddr) -> Reason {
     let literal = Host::from(address);
-    if let Some(rule) = ground.denied.iter().find(|rule| rule.value.covers(&literal, port)) {
+    if let Some(rule) = rules.denied.iter().find(|rule| rule.value.covers(&literal, port)) {
         return denied(rule, &literal.with_port(port));
     }
     let Some(kind) = not_public(address) else {
         return allow("public-address", Origin::BuiltIn, host, port);
     };
     if literal.is_local()
-        && let Some(own) = local_port(ground, host, port)
+        && let Some(own) = local_port(rules, host, port)
     {
         return allow("network.allow_local_ports", own.origin.clone(), host, port);
     }
     // Whoever grants an address by itself means that address.
     let own =
         |rule: &&Sourced<DomainRule>| host.address().is_some() && rule.value.grants(host, port);
-    if let Some(rule) = ground.allowed.iter().find(own) {
+    if let Some(rule) = rules.allowed.iter().find(own) {
         return allow("network.allowed_domains", rule.origin.clone(), host, port);
     }
-    if let Some(rule) = ground.private.iter().find(|rule| rule.value.covers(host, port)) {
+    if let Some(rule) = rules.private.iter().find(|rule| rule.value.covers(host, port)) {
         return allow("network.private_domains", rule.origin.clone(), host, port);
     }
     let entry = DomainRule::exact(host.clone(), port);
@@ -172,29 +172,29 @@ pub fn dial(ground: &NetworkGround, host: &Host, port: u16, address: IpAddr) -> 
         rule: "network.private_domains".into(),
         origin: Origin::BuiltIn,
         text: format!("`{host}` is at {address}, which is {kind}, not a public address"),
-        instead: Some(ground.line("private_domains", &format!("\"{entry}\""))),
+        instead: Some(rules.line("private_domains", &format!("\"{entry}\""))),
     }
 }
 
 /// Whether a TLS connection says that it is for the server that was asked for.
-pub fn server_name(ground: &NetworkGround, asked: &Host, port: u16, said: &ServerName) -> Reason {
+pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerName) -> Reason {
     let hidden = |text: String| Reason {
         verdict: Verdict::Deny,
         rule: "network.allow_without_sni".into(),
-        origin: ground.allow_without_sni.origin.clone(),
+        origin: rules.allow_without_sni.origin.clone(),
         text,
         instead: Some(format!(
             "the user can allow it with the line `network.allow_without_sni = true` in {}",
-            ground.grant_file.display()
+            rules.grant_file.display()
         )),
     };
-    let may_hide = ground.allow_without_sni.value;
+    let may_hide = rules.allow_without_sni.value;
     match said {
         ServerName::Named(name) if name == asked => {
             allow("server-name", Origin::BuiltIn, asked, port)
         }
         // An address names no server, so the name that is given has to stand for itself.
-        ServerName::Named(name) if asked.address().is_some() => connect(ground, name, port),
+        ServerName::Named(name) if asked.address().is_some() => connect(rules, name, port),
         ServerName::Named(name) => Reason {
             verdict: Verdict::Deny,
             rule: "server-name".into(),
@@ -206,7 +206,7 @@ pub fn server_name(ground: &NetworkGround, asked: &Host, port: u16, said: &Serve
             allow("server-name", Origin::BuiltIn, asked, port)
         }
         ServerName::Absent | ServerName::Encrypted if may_hide => {
-            let origin = ground.allow_without_sni.origin.clone();
+            let origin = rules.allow_without_sni.origin.clone();
             allow("network.allow_without_sni", origin, asked, port)
         }
         ServerName::Absent => {
@@ -227,7 +227,7 @@ pub fn server_name(ground: &NetworkGround, asked: &Host, port: u16, said: &Serve
 
 /// Whether a plain HTTP request is for the host and port that were asked for.
 pub fn request_host(
-    ground: &NetworkGround,
+    rules: &NetworkRules,
     asked: &Host,
     port: u16,
     said: &Host,
@@ -238,7 +238,7 @@ pub fn request_host(
         return allow("request-host", Origin::BuiltIn, asked, port);
     }
     if same_port && asked.address().is_some() && said.name().is_some() {
-        return connect(ground, said, port);
+        return connect(rules, said, port);
     }
     let said = said_port.map_or_else(|| said.to_string(), |port| said.with_port(port));
     Reason {
@@ -281,11 +281,11 @@ fn denied(rule: &Sourced<DomainRule>, target: &str) -> Reason {
     }
 }
 
-fn local_port<'a>(ground: &'a NetworkGround, host: &Host, port: u16) -> Option<&'a Sourced<u16>> {
+fn local_port<'a>(rules: &'a NetworkRules, host: &Host, port: u16) -> Option<&'a Sourced<u16>> {
     let local = host.name() == Some("localhost")
         || host.address() == Some(Ipv4Addr::LOCALHOST.into())
         || host.address() == Some(Ipv6Addr::LOCALHOST.into());
-    ground.local_ports.iter().find(|own| local && own.value == port)
+    rules.local_ports.iter().find(|own| local && own.value == port)
 }
 
 #[cfg(test)]

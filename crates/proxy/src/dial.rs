@@ -45,12 +45,12 @@ pub(crate) async fn open(core: &Arc<Core>, asked: &Asked) -> Result<Server, Fail
 async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failure> {
     let rules = core.rules();
     let (host, port) = (&asked.host, asked.port);
-    core.require(asked, policy::connect(&rules.ground, host, port)).await?;
+    core.require(asked, policy::connect(&rules.network, host, port)).await?;
     let opening = Opening::report(core, &asked.client);
     let (wire, address) = match core.upstream.for_host(host, port) {
         Some(proxy) => {
             if let Some(address) = host.address() {
-                core.require(asked, policy::dial(&rules.ground, host, port, address)).await?;
+                core.require(asked, policy::dial(&rules.network, host, port, address)).await?;
             }
             through(core, &rules, proxy, asked).await?
         }
@@ -131,7 +131,7 @@ async fn permitted(
         let reason = if core.own.iter().any(|own| is_same(*own, target)) {
             own_listener(target)
         } else {
-            policy::dial(&rules.ground, &asked.host, asked.port, target.ip())
+            policy::dial(&rules.network, &asked.host, asked.port, target.ip())
         };
         if reason.verdict == Verdict::Allow {
             fine.push(target);

@@ -4,21 +4,21 @@ use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::Arc;
 
-use policy::NetworkGround;
+use policy::NetworkRules;
 
 /// What connections are judged by. Cheap to clone and to replace.
 #[derive(Clone)]
 pub struct Rules {
     /// The rules about hosts.
-    pub ground: Arc<NetworkGround>,
+    pub network: Arc<NetworkRules>,
     /// Who resolves names.
     pub resolver: Arc<dyn Resolve>,
 }
 
 impl Rules {
     /// These rules, with the names that the machine itself knows.
-    pub fn new(ground: NetworkGround) -> Self {
-        Self { ground: Arc::new(ground), resolver: Arc::new(SystemResolver) }
+    pub fn new(network: NetworkRules) -> Self {
+        Self { network: Arc::new(network), resolver: Arc::new(SystemResolver) }
     }
 }
 

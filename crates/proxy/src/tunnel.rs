@@ -201,8 +201,8 @@ impl Up<'_> {
     }
 
     async fn require(&self, said: &ServerName) -> Result<(), Outcome> {
-        let ground = self.core.rules().ground;
-        let reason = policy::server_name(&ground, &self.asked.host, self.asked.port, said);
+        let network = self.core.rules().network;
+        let reason = policy::server_name(&network, &self.asked.host, self.asked.port, said);
         self.core.require(self.asked, reason).await.map_err(|_| Outcome::Refused)
     }
 

@@ -91,7 +91,7 @@ fn machine(setup: &Setup) -> Vec<Check> {
     let files = setup.loaded.files.len();
     checks.push(check("configuration", State::Good, format!("{files} file(s), valid"), None));
     let mut warnings = setup.loaded.warnings.clone();
-    warnings.extend(config::check(&setup.loaded.policy, &setup.ground.workspace));
+    warnings.extend(config::check(&setup.loaded.policy, &setup.context.workspace));
     for warning in warnings {
         checks.push(check("configuration", State::Note, warning.to_string(), None));
     }
@@ -99,8 +99,8 @@ fn machine(setup: &Setup) -> Vec<Check> {
         let remedy = Some("look at it, then run `ringwall trust`");
         checks.push(check("trust", State::Note, format!("ignored: {line}"), remedy));
     }
-    checks.push(match &setup.ground.unfit {
-        None => check("workspace", State::Good, setup.ground.workspace.to_string(), None),
+    checks.push(match &setup.context.unfit {
+        None => check("workspace", State::Good, setup.context.workspace.to_string(), None),
         Some(why) => {
             check("workspace", State::Bad, why.clone(), Some("start in a project directory"))
         }
@@ -115,7 +115,7 @@ fn machine(setup: &Setup) -> Vec<Check> {
 /// Nothing that decides may lie where an agent can write.
 fn binary(setup: &Setup) -> Check {
     match std::env::current_exe() {
-        Ok(path) if path.starts_with(setup.ground.workspace.as_path()) => check(
+        Ok(path) if path.starts_with(setup.context.workspace.as_path()) => check(
             "binary",
             State::Note,
             format!("{} lies in the workspace, where commands can overwrite it", path.display()),

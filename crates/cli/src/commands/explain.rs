@@ -82,7 +82,7 @@ fn as_json(decision: &Decision) -> Value {
 
 fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
     let decision = &judged.decision;
-    let mut rows = vec![vec!["workspace".to_owned(), setup.ground.workspace.to_string()]];
+    let mut rows = vec![vec!["workspace".to_owned(), setup.context.workspace.to_string()]];
     if let EventKind::BeforeTool(call) = &event.kind {
         rows.push(vec!["tool".into(), call.tool.clone()]);
     }

@@ -132,7 +132,7 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
 /// A corrected call: the quarantine is there before it runs, and the user sees what moved.
 fn redirected(setup: &Setup, decision: &Decision) -> std::io::Result<()> {
     if let Some(dir) = &setup.loaded.policy.quarantine.dir
-        && let Some(path) = dir.value.prefix(&setup.ground.workspace)
+        && let Some(path) = dir.value.prefix(&setup.context.workspace)
     {
         files::private_dir(path.as_path())?;
     }
@@ -192,7 +192,7 @@ fn record(
         time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
         agent: setup.agent.name.into(),
         session: event.session.clone(),
-        workspace: setup.ground.workspace.to_string(),
+        workspace: setup.context.workspace.to_string(),
         tool,
         actions: actions.iter().filter(|action| worth_keeping(action)).cloned().collect(),
         verdict: decision.map_or(Verdict::Deny, Decision::verdict),

@@ -43,7 +43,7 @@ fn show(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
             })
             .collect();
         let shown = json!({
-            "workspace": setup.ground.workspace,
+            "workspace": setup.context.workspace,
             "files": setup.loaded.files,
             "fingerprint": setup.loaded.fingerprint,
             "values": values,
@@ -52,7 +52,7 @@ fn show(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
         terminal::print(&format!("{shown:#}\n"));
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text = format!("# workspace {}\n", plain(&setup.ground.workspace.to_string()));
+    let mut text = format!("# workspace {}\n", plain(&setup.context.workspace.to_string()));
     let cells = |row: &Row| {
         let value = row.value.as_ref().map_or_else(|| "(none)".to_owned(), Value::to_string);
         vec![plain(&row.key), plain(&value), plain(&row.origin.to_string())]
@@ -144,7 +144,7 @@ impl Rows {
 fn check(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
     let setup = prepare(common)?;
     let mut warnings = setup.loaded.warnings.clone();
-    warnings.extend(config::check(&setup.loaded.policy, &setup.ground.workspace));
+    warnings.extend(config::check(&setup.loaded.policy, &setup.context.workspace));
     if as_json {
         let shown = json!({
             "files": setup.loaded.files,

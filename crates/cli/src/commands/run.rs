@@ -46,18 +46,18 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         .map_err(|error| Failure::usage(format!("--events {}: {error}", target.unwrap_or(""))))?;
     let output = target.filter(|target| !target.starts_with("fd:")).map(Path::new);
     let Survey { site, dangling, repositories, left_out, made } =
-        survey(&setup.loaded.policy, &setup.ground, known.then_some(agent), output, args.plan);
+        survey(&setup.loaded.policy, &setup.context, known.then_some(agent), output, args.plan);
     for grant in left_out {
         terminal::error_line(&plain(&format!("ringwall: {grant}")));
     }
-    if site.marked.iter().any(|marked| marked.path == setup.ground.workspace) {
-        let workspace = &setup.ground.workspace;
+    if site.marked.iter().any(|marked| marked.path == setup.context.workspace) {
+        let workspace = &setup.context.workspace;
         let text = format!("the workspace {workspace} cannot be looked through");
         return Err(Failure::unavailable(text)
             .hint("names in it must be protected; make it readable for yourself"));
     }
     let network = network(&setup, known);
-    let plan = plan::compile(&setup.loaded.policy, &setup.ground, &network, &cwd, &site);
+    let plan = plan::compile(&setup.loaded.policy, &setup.context, &network, &cwd, &site);
     if let Some(why) = plan::too_many_ways(&plan) {
         return Err(Failure::config(why).hint("grant fewer ports; names can share one"));
     }
@@ -229,7 +229,7 @@ impl Run<'_> {
     /// Programs that a shell did not find because they lie outside the ground.
     fn tell_unseen(&self, keeper: &Keeper<'_>) {
         for path in keeper.unseen.iter().take(3) {
-            let grant = policy::remedy(&self.setup.ground, model::Access::Read, path);
+            let grant = policy::remedy(&self.setup.context, model::Access::Read, path);
             let path = plain(&path.display().to_string());
             terminal::error_line(&format!("ringwall: {path} is outside the ground; {grant}"));
         }
@@ -252,7 +252,7 @@ impl Run<'_> {
             time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             agent: setup.agent.name.into(),
             session: keeper.run.clone(),
-            workspace: setup.ground.workspace.to_string(),
+            workspace: setup.context.workspace.to_string(),
             tool: tool.into(),
             actions: vec![model::Action::Run { command: command.join(" ") }],
             verdict,
@@ -349,7 +349,7 @@ fn agent(args: &RunArgs) -> Result<(&'static Agent, bool), Failure> {
 
 /// The rules about hosts: an agent's own essential domains count only where it is the agent that
 /// runs.
-fn network(setup: &Setup, known: bool) -> policy::NetworkGround {
+fn network(setup: &Setup, known: bool) -> policy::NetworkRules {
     let own = if known { setup.agent.essential_domains } else { &[] };
     let essential: Vec<_> = own
         .iter()
@@ -358,15 +358,15 @@ fn network(setup: &Setup, known: bool) -> policy::NetworkGround {
             Some(Sourced { value, origin: Origin::Agent(setup.agent.title.into()) })
         })
         .collect();
-    let file = setup.ground.grant_file.clone();
-    policy::NetworkGround::new(&setup.loaded.policy, &essential, file)
+    let file = setup.context.grant_file.clone();
+    policy::NetworkRules::new(&setup.loaded.policy, &essential, file)
 }
 
 /// The directory the command starts in: where we are, if that is in the workspace.
 fn working_directory(setup: &Setup) -> Result<AbsPath, Failure> {
     let here =
         setup.resolver.borrow_mut().resolve(&setup.places.cwd).map_err(Failure::unavailable)?;
-    let workspace = &setup.ground.workspace;
+    let workspace = &setup.context.workspace;
     if !workspace.as_path().is_dir() {
         return Err(Failure::usage(format!("the workspace {workspace} does not exist")));
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Level};
 use plan::{Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
-use policy::{Ground, Policy};
+use policy::{Context, Policy};
 
 use super::git_config::{Base, named_files};
 
@@ -28,10 +28,10 @@ pub(super) struct Finds<'a> {
 }
 
 impl<'a> Finds<'a> {
-    pub(super) fn new(policy: &'a Policy, ground: &Ground) -> Self {
+    pub(super) fn new(policy: &'a Policy, context: &Context) -> Self {
         let mut resolver = Resolver::default();
         Self {
-            interest: Interest::new(policy, ground, |path| resolver.resolve(path.as_path()).ok()),
+            interest: Interest::new(policy, context, |path| resolver.resolve(path.as_path()).ok()),
             resolver,
             marked: Vec::new(),
             dangling: Vec::new(),
@@ -43,17 +43,17 @@ impl<'a> Finds<'a> {
     }
 
     /// What rules grant and no rule denies.
-    pub(super) fn grants(&mut self, policy: &Policy, ground: &Ground) -> Vec<Grant> {
-        let workspace = &ground.workspace;
+    pub(super) fn grants(&mut self, policy: &Policy, context: &Context) -> Vec<Grant> {
+        let workspace = &context.workspace;
         let mut grants = Vec::new();
-        for (rule, write) in plan::granting(policy, ground) {
+        for (rule, write) in plan::granting(policy, context) {
             let Some(prefix) = rule.value.prefix(workspace) else { continue };
             let why = format!("`{}` ({})", rule.value.text(), rule.origin);
             let mut add = |path: &AbsPath| {
                 let Ok((target, links)) = self.resolver.follow(path.as_path()) else { return };
                 // Another run may have put a link there that leads to what nobody meant to grant.
-                let private = |path: &AbsPath| match policy::secret(path, &ground.home) {
-                    None if ground.home.is_within(path) => Some("your home"),
+                let private = |path: &AbsPath| match policy::secret(path, &context.home) {
+                    None if context.home.is_within(path) => Some("your home"),
                     secret => secret,
                 };
                 if let (None, Some(what)) = (private(path), private(&target)) {
@@ -112,14 +112,14 @@ impl<'a> Finds<'a> {
     /// What rules deny by name in what there is of the host besides the workspace and grants. A
     /// pattern that begins nowhere is about the project, and not about the certificates of the
     /// system.
-    pub(super) fn deny_elsewhere(&mut self, policy: &Policy, ground: &Ground, there: &[AbsPath]) {
+    pub(super) fn deny_elsewhere(&mut self, policy: &Policy, context: &Context, there: &[AbsPath]) {
         let files = &policy.filesystem;
         let hidden = files.deny_read.iter().map(|rule| (rule, Mark::Hidden));
         let frozen = files.deny_write.iter().map(|rule| (rule, Mark::Frozen));
         for (rule, mark) in hidden.chain(frozen) {
-            let Some(prefix) = rule.value.prefix(&ground.workspace) else { continue };
+            let Some(prefix) = rule.value.prefix(&context.workspace) else { continue };
             let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
-            if prefix.is_within(&ground.workspace) {
+            if prefix.is_within(&context.workspace) {
                 continue;
             }
             let concerned = |tool: &AbsPath| match (prefix.is_within(tool), tool.is_within(&prefix))

@@ -13,7 +13,7 @@ use model::{
     AbsPath, Access, Action, Caller, Decision, Host, Kind, Origin, PathRef, Plan, Reason, Verdict,
 };
 use plan::{Interest, Mark, Quiet};
-use policy::{NetworkGround, ViolationAction};
+use policy::{NetworkRules, ViolationAction};
 use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
 
 use super::births::Births;
@@ -51,7 +51,7 @@ pub(crate) struct Keeper<'a> {
     pub(crate) refusals: Vec<Violation>,
     /// In a linked worktree: whether all other references are as they were.
     pub(crate) references_kept: Option<bool>,
-    ground: NetworkGround,
+    context: NetworkRules,
     network: Option<Network>,
     /// The programs behind connections that stand.
     clients: HashMap<u64, Program>,
@@ -75,18 +75,18 @@ impl<'a> Keeper<'a> {
         events: Events,
         run: String,
         command: Vec<String>,
-        ground: NetworkGround,
+        context: NetworkRules,
     ) -> Self {
         let policy = &setup.loaded.policy;
         Self {
             setup,
             plan,
-            interest: Interest::new(policy, &setup.ground, |path| {
+            interest: Interest::new(policy, &setup.context, |path| {
                 setup.resolver.borrow_mut().resolve(path.as_path()).ok()
             }),
-            quiet: Quiet::new(policy, &setup.ground),
+            quiet: Quiet::new(policy, &setup.context),
             births,
-            programs: programs(plan, &setup.ground),
+            programs: programs(plan, &setup.context),
             unseen: BTreeSet::new(),
             action,
             events,
@@ -100,7 +100,7 @@ impl<'a> Keeper<'a> {
             told: BTreeSet::new(),
             refusals: Vec::new(),
             references_kept: None,
-            ground,
+            context,
             network: None,
             clients: HashMap::new(),
             unanswered: Vec::new(),
@@ -124,7 +124,7 @@ impl<'a> Keeper<'a> {
         let path = PathRef { given: path.display().to_string(), at: path.to_path_buf() };
         let actions = [Action::Path { access, path, by: None }];
         let setup = self.setup;
-        let queries = policy::needs(&setup.loaded.policy, &setup.ground, &actions);
+        let queries = policy::needs(&setup.loaded.policy, &setup.context, &actions);
         let facts = facts::answer(&queries);
         let scene = policy::Scene {
             cwd: self.plan.cwd.as_path().to_path_buf(),
@@ -133,7 +133,7 @@ impl<'a> Keeper<'a> {
             quarantine: None,
         };
         let decision =
-            policy::evaluate(&setup.loaded.policy, &setup.ground, &scene, &actions, &facts);
+            policy::evaluate(&setup.loaded.policy, &setup.context, &scene, &actions, &facts);
         deciding(&decision)
     }
 
@@ -145,7 +145,7 @@ impl<'a> Keeper<'a> {
         let kept = by_ground.then(|| self.plan.piece(&path)).flatten().and_then(kept);
         let (rule, origin, why, instead) = if by_ground && kept.is_none() {
             let why = format!("the level `{}` opens your own files only", level.value);
-            let instead = policy::remedy(&self.setup.ground, access, path.as_path());
+            let instead = policy::remedy(&self.setup.context, access, path.as_path());
             ("level", level.origin.clone(), why, instead)
         } else {
             let instead = "only the user can change it, outside the agent; no grant covers it";
@@ -184,7 +184,7 @@ impl<'a> Keeper<'a> {
 
     /// The least configuration that would have allowed everything that was refused.
     pub(crate) fn learned(&self) -> String {
-        self.learned.configuration(&self.ground)
+        self.learned.configuration(&self.context)
     }
 
     /// Tells a violation once, and says what becomes of the run.
@@ -288,7 +288,7 @@ impl Warden for Keeper<'_> {
             && attempt.operation == Operation::MakeDirectory
         {
             let directory = attempt.path.join("");
-            reason.instead = Some(policy::remedy(&self.setup.ground, access, &directory));
+            reason.instead = Some(policy::remedy(&self.setup.context, access, &directory));
         }
         let grantable = reason.as_ref().is_none_or(|reason| reason.rule != "protected");
         if grantable {
@@ -332,7 +332,7 @@ impl Warden for Keeper<'_> {
     }
 
     fn knocked(&mut self, doors: Doors) -> std::io::Result<()> {
-        self.network = Some(Network::open(doors, self.ground.clone())?);
+        self.network = Some(Network::open(doors, self.context.clone())?);
         Ok(())
     }
 
@@ -362,7 +362,7 @@ impl Warden for Keeper<'_> {
     fn connected(&mut self, target: SocketAddr, program: &Program) -> Ruling {
         let named = self.network.as_ref().and_then(|network| network.name(target.ip()));
         let host = named.unwrap_or_else(|| Host::from(target.ip()));
-        let reason = policy::connect(&self.ground, &host, target.port());
+        let reason = policy::connect(&self.context, &host, target.port());
         if reason.verdict == Verdict::Allow {
             // Granted, but there is no door for it. A proxy would get there.
             return Ruling::Refuse(rustix::io::Errno::CONNREFUSED.raw_os_error());
@@ -408,12 +408,12 @@ fn kept(piece: &model::Piece) -> Option<&'static str> {
 /// The directories of PATH. Every shell looks through all of them for every program, so what lies
 /// in one that the run does not see is no more than not there. One that holds the user's files or
 /// the workspace is no place for programs alone.
-fn programs(plan: &Plan, ground: &policy::Ground) -> Vec<AbsPath> {
+fn programs(plan: &Plan, context: &policy::Context) -> Vec<AbsPath> {
     let path = plan.environment.iter().find(|(name, _)| name == "PATH");
     let dirs = path.into_iter().flat_map(|(_, value)| std::env::split_paths(value));
     dirs.filter(|dir| dir.is_absolute())
         .filter_map(|dir| AbsPath::lexical(&dir).ok())
-        .filter(|dir| !ground.home.is_within(dir) && !ground.workspace.is_within(dir))
+        .filter(|dir| !context.home.is_within(dir) && !context.workspace.is_within(dir))
         .collect()
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use model::{Access, DomainRule, Host, Sourced, Verdict};
-use policy::{NetworkGround, PathRule};
+use policy::{NetworkRules, PathRule};
 
 /// What was asked for in vain.
 #[derive(Debug, Default)]
@@ -45,9 +45,9 @@ impl Learned {
     }
 
     /// The least configuration under which nothing of it is refused, as far as one may be proposed.
-    pub(crate) fn configuration(&self, ground: &NetworkGround) -> String {
+    pub(crate) fn configuration(&self, rules: &NetworkRules) -> String {
         let (read, written) = (outermost(&self.read), outermost(&self.written));
-        let network = self.network(ground);
+        let network = self.network(rules);
         let files = !read.is_empty() || !written.is_empty();
         if !files && network.is_none() {
             return "# nothing more is needed".into();
@@ -66,7 +66,7 @@ impl Learned {
         text
     }
 
-    fn network(&self, ground: &NetworkGround) -> Option<String> {
+    fn network(&self, rules: &NetworkRules) -> Option<String> {
         let connected =
             self.connected.iter().filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
         let connected: Vec<_> = connected.collect();
@@ -77,7 +77,7 @@ impl Learned {
         let mut ports = BTreeSet::new();
         let mut domains = BTreeSet::new();
         for (host, port) in &connected {
-            match missing(ground, host, *port) {
+            match missing(rules, host, *port) {
                 Some(Missing::Domain(rule)) => drop(domains.insert(rule.to_string())),
                 Some(Missing::LocalPort(port)) => drop(ports.insert(port)),
                 None => {}
@@ -85,8 +85,8 @@ impl Learned {
         }
         let mut unconnected = BTreeSet::new();
         for host in &looked_up {
-            if policy::look_up(ground, host).verdict == Verdict::Deny
-                && let Some(Missing::Domain(rule)) = missing(ground, host, 443)
+            if policy::look_up(rules, host).verdict == Verdict::Deny
+                && let Some(Missing::Domain(rule)) = missing(rules, host, 443)
                 && domains.insert(rule.to_string())
             {
                 unconnected.insert(rule.to_string());
@@ -128,13 +128,13 @@ enum Missing {
 /// What would let a connection pass, tried on the rules themselves. Nothing where it passes anyway,
 /// where something else is in its way, such as `denied_domains`, and where it would open what is
 /// not public: that is for the user to think of.
-fn missing(ground: &NetworkGround, host: &Host, port: u16) -> Option<Missing> {
+fn missing(rules: &NetworkRules, host: &Host, port: u16) -> Option<Missing> {
     let passes =
-        |ground: &NetworkGround| policy::connect(ground, host, port).verdict == Verdict::Allow;
-    if passes(ground) {
+        |rules: &NetworkRules| policy::connect(rules, host, port).verdict == Verdict::Allow;
+    if passes(rules) {
         return None;
     }
-    let mut more = ground.clone();
+    let mut more = rules.clone();
     if host.is_local() {
         more.local_ports.push(Sourced::built_in(port));
         return passes(&more).then_some(Missing::LocalPort(port));
@@ -142,7 +142,7 @@ fn missing(ground: &NetworkGround, host: &Host, port: u16) -> Option<Missing> {
     // Asked without the entry: an address by itself is meant, whatever it is.
     let private = host
         .address()
-        .is_some_and(|address| policy::dial(ground, host, port, address).verdict == Verdict::Deny);
+        .is_some_and(|address| policy::dial(rules, host, port, address).verdict == Verdict::Deny);
     let rule = DomainRule::exact(host.clone(), port);
     more.allowed.push(Sourced::built_in(rule.clone()));
     (!private && passes(&more)).then_some(Missing::Domain(rule))

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use model::Level;
 use plan::{Entry, Grant};
-use policy::Ground;
+use policy::Context;
 
 use crate::setup::Setup;
 
@@ -16,10 +16,10 @@ pub(crate) struct Made(Vec<PathBuf>);
 impl Made {
     /// Makes every granted path outside the workspace that is not there. Inside it, the run makes
     /// the file itself.
-    pub(super) fn of(grants: &mut [Grant], ground: &Ground) -> Self {
+    pub(super) fn of(grants: &mut [Grant], context: &Context) -> Self {
         let mut made = Vec::new();
         for grant in grants {
-            let outside = !grant.path.is_within(&ground.workspace);
+            let outside = !grant.path.is_within(&context.workspace);
             if !(grant.write && grant.entry.is_none() && outside) {
                 continue;
             }
@@ -41,11 +41,11 @@ impl Made {
     /// Makes Ringwall's own directories that the run could make otherwise, so that they can be
     /// protected.
     pub(crate) fn own_directories(setup: &Setup) -> Self {
-        let (ground, policy) = (&setup.ground, &setup.loaded.policy);
+        let (context, policy) = (&setup.context, &setup.loaded.policy);
         let home = policy.level.value == Level::Full || !policy.filesystem.allow_write.is_empty();
         let within = |dir: &PathBuf| {
-            dir.starts_with(ground.workspace.as_path())
-                || (home && dir.starts_with(ground.home.as_path()))
+            dir.starts_with(context.workspace.as_path())
+                || (home && dir.starts_with(context.home.as_path()))
         };
         let mut made = Vec::new();
         for dir in setup.places.own().into_iter().filter(within) {

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 
 use model::{Caller, Host};
-use policy::NetworkGround;
+use policy::NetworkRules;
 use proxy::{
     Answer, Connection, Ended, Heard, Listeners, Observer, Place, Proxy, Refusal, Rules, Running,
     Upstream,
@@ -37,7 +37,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// Serves the doors.
-    pub(crate) fn open(doors: Doors, ground: NetworkGround) -> io::Result<Self> {
+    pub(crate) fn open(doors: Doors, context: NetworkRules) -> io::Result<Self> {
         let (teller, told, wake) = Teller::new()?;
         let listeners = Listeners {
             proxy: TcpListener::from(doors.proxy),
@@ -47,7 +47,7 @@ impl Network {
             place: Place::Namespace,
         };
         raise_descriptors();
-        let running = Proxy::start(listeners, rules(ground), upstream()?, Arc::new(teller))?;
+        let running = Proxy::start(listeners, rules(context), upstream()?, Arc::new(teller))?;
         Ok(Self { running: Some(running), told, wake })
     }
 
@@ -93,9 +93,9 @@ impl Network {
 }
 
 /// The rules, with the machine's own resolver. Builds for tests know a few names more.
-fn rules(ground: NetworkGround) -> Rules {
+fn rules(context: NetworkRules) -> Rules {
     sandbox::look_up_hosts_without_loading();
-    let mut rules = Rules::new(ground);
+    let mut rules = Rules::new(context);
     if cfg!(debug_assertions)
         && let Ok(hosts) = std::env::var("RINGWALL_TEST_HOSTS")
     {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use agents::Agent;
 use model::{AbsPath, Level};
 use plan::{AgentSite, Entry, Grant, Mark, Marked, Site, Worktree};
-use policy::{Ground, Policy};
+use policy::{Context, Policy};
 
 use super::finds::{Finds, entry};
 use super::made::Made;
@@ -32,30 +32,30 @@ pub(crate) struct Survey {
 /// Looks at everything that a plan depends on.
 pub(crate) fn survey(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     agent: Option<&Agent>,
     output: Option<&Path>,
     plans_only: bool,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let mut entries = candidates(plan::candidates(&ground.home, &environment), &ground.home);
-    let mut finds = Finds::new(policy, ground);
-    for path in ground.own_files.iter().chain(&ground.closed) {
+    let mut entries = candidates(plan::candidates(&context.home, &environment), &context.home);
+    let mut finds = Finds::new(policy, context);
+    for path in context.own_files.iter().chain(&context.closed) {
         // Where a link is on the way, what it leads to is among them.
         let real = finds.resolver.resolve(path.as_path()).is_ok_and(|real| real == *path);
         if let Some(entry) = entry(path.as_path()).filter(|_| real) {
             entries.insert(path.as_path().into(), entry);
         }
     }
-    finds.close_credentials(&plan::credentials(&ground.home, &environment), &mut entries);
-    let home = finds.resolver.resolve(ground.home.as_path());
+    finds.close_credentials(&plan::credentials(&context.home, &environment), &mut entries);
+    let home = finds.resolver.resolve(context.home.as_path());
     // Home is no toolchain, however a variable spells it.
     entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));
-    let mut grants = finds.grants(policy, ground);
-    let made = if plans_only { Made::default() } else { Made::of(&mut grants, ground) };
-    let worktree = worktree(&ground.workspace);
-    let mut agent = agent.map(|agent| agent_site(agent, ground)).unwrap_or_default();
-    let roots = roots(policy, ground, &grants);
+    let mut grants = finds.grants(policy, context);
+    let made = if plans_only { Made::default() } else { Made::of(&mut grants, context) };
+    let worktree = worktree(&context.workspace);
+    let mut agent = agent.map(|agent| agent_site(agent, context)).unwrap_or_default();
+    let roots = roots(policy, context, &grants);
     for root in &roots {
         finds.look_through(root);
     }
@@ -71,9 +71,9 @@ pub(crate) fn survey(
     let repository = worktree.iter().flat_map(Worktree::places);
     let agents = agent.kept.iter().chain(&agent.private).map(|(path, _)| path.clone());
     let there: Vec<_> = tools.chain(repository).chain(agents).collect();
-    finds.deny_elsewhere(policy, ground, &there);
+    finds.deny_elsewhere(policy, context, &there);
     if policy.level.value == Level::Full {
-        finds.protect_home(&ground.home);
+        finds.protect_home(&context.home);
     }
     agent.copied.retain(|(from, _)| finds.interest.hidden_by(from).is_none());
     let Finds { mut marked, dangling, unreadable, heads, left_out, .. } = finds;
@@ -82,7 +82,7 @@ pub(crate) fn survey(
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(frozen));
-    let identity = identity(ground.home.as_path());
+    let identity = identity(context.home.as_path());
     let site = Site {
         entries,
         marked,
@@ -133,12 +133,12 @@ fn names(dir: &Path) -> Option<BTreeSet<OsString>> {
 }
 
 /// What the agent that runs needs of the host.
-fn agent_site(agent: &Agent, ground: &Ground) -> AgentSite {
+fn agent_site(agent: &Agent, context: &Context) -> AgentSite {
     let needs = &agent.in_run;
     let spelt = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
-    let project: String = ground.workspace.to_string().chars().map(spelt).collect();
+    let project: String = context.workspace.to_string().chars().map(spelt).collect();
     let at = |text: &str| {
-        AbsPath::lexical(&ground.home.as_path().join(text.replace("{project}", &project))).ok()
+        AbsPath::lexical(&context.home.as_path().join(text.replace("{project}", &project))).ok()
     };
     for made in needs.made.iter().filter_map(|text| at(text)) {
         if made.parent().as_path().is_dir() {
@@ -160,7 +160,7 @@ fn agent_site(agent: &Agent, ground: &Ground) -> AgentSite {
             .set
             .iter()
             .map(|(name, value)| {
-                ((*name).to_owned(), value.replace("{home}", &ground.home.to_string()))
+                ((*name).to_owned(), value.replace("{home}", &context.home.to_string()))
             })
             .collect(),
     }
@@ -177,14 +177,14 @@ pub(crate) struct Now {
 }
 
 /// Protected names that stand on a run's writable ground now.
-pub(crate) fn protected_now(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Now {
-    look_now(policy, ground, &roots(policy, ground, grants))
+pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]) -> Now {
+    look_now(policy, context, &roots(policy, context, grants))
 }
 
 /// The same below some directories.
-pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> Now {
+pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> Now {
     // What a new link leads to may have been there before.
-    let mut finds = Finds { follows: false, ..Finds::new(policy, ground) };
+    let mut finds = Finds { follows: false, ..Finds::new(policy, context) };
     for dir in dirs {
         finds.look_through(dir);
     }
@@ -193,12 +193,12 @@ pub(crate) fn look_now(policy: &Policy, ground: &Ground, dirs: &[AbsPath]) -> No
 }
 
 /// The trees in which single entries may have to be treated by themselves.
-fn roots(policy: &Policy, ground: &Ground, grants: &[Grant]) -> Vec<AbsPath> {
+fn roots(policy: &Policy, context: &Context, grants: &[Grant]) -> Vec<AbsPath> {
     let hides = !policy.filesystem.deny_read.is_empty();
     let writable = policy.level.value >= Level::Readwrite;
     let mut roots = Vec::new();
     if hides || writable {
-        roots.push(ground.workspace.clone());
+        roots.push(context.workspace.clone());
     }
     let granted = grants.iter().filter(|grant| grant.write || hides);
     roots.extend(

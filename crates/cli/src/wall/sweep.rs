@@ -42,19 +42,19 @@ pub(crate) fn sweep(
     // Elsewhere somebody else made it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
-        path.is_within(&setup.ground.workspace) || grants.iter().any(given)
+        path.is_within(&setup.context.workspace) || grants.iter().any(given)
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
     let led = |path: &AbsPath| aside(path.as_path(), "what a protected name leads to appeared");
     let mut found: Vec<_> = births.dangling().filter(made).map(led).collect();
-    let (policy, ground) = (&setup.loaded.policy, &setup.ground);
-    let mut now = survey::protected_now(policy, ground, grants);
+    let (policy, context) = (&setup.loaded.policy, &setup.context);
+    let mut now = survey::protected_now(policy, context, grants);
     // What the run made where nobody looks, because there is too much.
     let unseen = |git: &AbsPath| {
-        policy.level.value == Level::Full && git.is_within(&ground.home) && !written(git)
+        policy.level.value == Level::Full && git.is_within(&context.home) && !written(git)
     };
     let repositories: Vec<_> = births.made().into_iter().filter(unseen).collect();
-    let elsewhere = survey::look_now(policy, ground, &repositories);
+    let elsewhere = survey::look_now(policy, context, &repositories);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
     // A name in a directory that cannot be looked into can be used all the same.
@@ -66,7 +66,7 @@ pub(crate) fn sweep(
             continue;
         }
         opened.extend(Opened::new(dir.as_path()));
-        let inside = survey::look_now(policy, ground, std::slice::from_ref(&dir));
+        let inside = survey::look_now(policy, context, std::slice::from_ref(&dir));
         if inside.unreadable.contains(&dir) {
             let what = "a directory cannot be looked into any more".into();
             found.push(Tampering { path: dir.as_path().to_path_buf(), moved_to: None, what });

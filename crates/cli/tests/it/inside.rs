@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Access, Action, PathRef, Verdict};
-use policy::{Ground, Policy, Scene, SettingsGround};
+use policy::{Context, Policy, Scene, SettingsContext};
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat2};
 use rustix::io::Errno;
 
@@ -140,7 +140,7 @@ impl Tree {
     /// What the guard says to a write of this path.
     fn guard(&self, path: &Path) -> Verdict {
         let abs = |path: &Path| AbsPath::lexical(path).unwrap();
-        let ground = Ground {
+        let ground = Context {
             workspace: abs(&self.workspace),
             home: abs(Path::new("/nonexistent")),
             closed: vec![],
@@ -148,7 +148,7 @@ impl Tree {
             agent_files: vec![],
             own_files: vec![],
             grant_file: PathBuf::from("/x"),
-            settings: SettingsGround::default(),
+            settings: SettingsContext::default(),
         };
         let path = PathRef { given: path.display().to_string(), at: path.to_path_buf() };
         let actions = [Action::Path { access: Access::Write, path, by: None }];

@@ -6,18 +6,18 @@ use model::{AbsPath, Action, Edit, Facts, Fetch, Origin, Reason, Verdict};
 
 use super::{allow, paths};
 use crate::shell::{Move, Scene, follow};
-use crate::{Ground, Policy, QuarantineMode};
+use crate::{Context, Policy, QuarantineMode};
 
 /// Content from outside: fine in quarantine, corrected or refused elsewhere.
 pub(super) fn judge_fetch(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     fetch: &Fetch,
     facts: &Facts,
 ) -> Reason {
     let Some(dir) = &policy.quarantine.dir else {
         // Without a quarantine it is a write like any other.
-        return paths::judge_command(policy, ground, model::Access::Write, &fetch.to, facts);
+        return paths::judge_command(policy, context, model::Access::Write, &fetch.to, facts);
     };
     if !leaves_quarantine(policy, fetch, facts) {
         return allow("quarantine.dir", &format!("`{}` lands in quarantine", fetch.by));

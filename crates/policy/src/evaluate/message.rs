@@ -4,11 +4,11 @@ use std::path::Path;
 
 use model::{Access, shell_word};
 
-use crate::Ground;
+use crate::Context;
 
 /// The command and the line that would allow a path; a directory that is yet to be made has a slash
 /// at its end.
-pub fn grant(ground: &Ground, access: Access, path: &Path) -> String {
+pub fn grant(context: &Context, access: Access, path: &Path) -> String {
     let key = match access {
         Access::Read => "allow_read",
         Access::Write => "allow_write",
@@ -19,7 +19,7 @@ pub fn grant(ground: &Ground, access: Access, path: &Path) -> String {
          [filesystem] in {}",
         shell_word(&path.display().to_string()),
         toml_text(&rule),
-        ground.grant_file.display(),
+        context.grant_file.display(),
     )
 }
 

@@ -9,23 +9,23 @@ pub use message::grant as remedy;
 use model::{Action, Decision, Facts, Opaque, Origin, Reason, Redirect, Verdict};
 
 use crate::shell::Scene;
-use crate::{Ground, Policy};
+use crate::{Context, Policy};
 
 /// Judges all actions of one call. Total: whatever cannot be judged is refused.
 ///
 /// `scene` is where shell text runs; a correction of it needs to read the text once more.
 pub fn evaluate(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     scene: &Scene,
     actions: &[Action],
     facts: &Facts,
 ) -> Decision {
     let mut reasons = Vec::with_capacity(actions.len());
     for action in actions {
-        reasons.push(judge(policy, ground, action, facts));
+        reasons.push(judge(policy, context, action, facts));
     }
-    if let Some(problem) = &ground.unfit
+    if let Some(problem) = &context.unfit
         && actions.iter().any(|action| !matches!(action, Action::NoEffect { .. }))
     {
         reasons.push(Reason {
@@ -46,20 +46,20 @@ pub fn evaluate(
     Decision::new(reasons, opaque, redirect)
 }
 
-fn judge(policy: &Policy, ground: &Ground, action: &Action, facts: &Facts) -> Reason {
+fn judge(policy: &Policy, context: &Context, action: &Action, facts: &Facts) -> Reason {
     match action {
         Action::Path { access, path, by: None } => {
-            paths::judge(policy, ground, *access, path, facts)
+            paths::judge(policy, context, *access, path, facts)
         }
         Action::Path { access, path, by: Some(_) } => {
-            paths::judge_command(policy, ground, *access, path, facts)
+            paths::judge_command(policy, context, *access, path, facts)
         }
-        Action::Enter { path, by } => paths::judge_enter(policy, ground, path, by, facts),
-        Action::Place { path, .. } => paths::judge_place(policy, ground, path, facts),
-        Action::Fetch(fetch) => commands::judge_fetch(policy, ground, fetch, facts),
+        Action::Enter { path, by } => paths::judge_enter(policy, context, path, by, facts),
+        Action::Place { path, .. } => paths::judge_place(policy, context, path, facts),
+        Action::Fetch(fetch) => commands::judge_fetch(policy, context, fetch, facts),
         Action::RunFetched { part } => commands::run_fetched(part),
         Action::Opaque { part, why } => commands::opaque(policy, part, why),
-        Action::ChangeSettings { path } => settings::judge(ground, path, facts),
+        Action::ChangeSettings { path } => settings::judge(context, path, facts),
         Action::Connect { target } => connect(policy, target),
         Action::Run { .. } => allow("command", "each command of it is judged by itself"),
         Action::NoEffect { tool } => {

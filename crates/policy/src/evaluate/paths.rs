@@ -10,17 +10,17 @@ use super::message;
 use crate::needs::readings;
 use crate::pattern::Case;
 use crate::protected::{protecting, secret, shadows};
-use crate::{Ground, PathRule, Policy};
+use crate::{Context, PathRule, Policy};
 
 /// A path of a tool.
 pub(super) fn judge(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     access: Access,
     path: &PathRef,
     facts: &Facts,
 ) -> Reason {
-    let judge = Judge { policy, ground, access, path, facts };
+    let judge = Judge { policy, context, access, path, facts };
     judge.every(|reading| judge.reading(reading))
 }
 
@@ -28,12 +28,12 @@ pub(super) fn judge(
 /// and by deny rules, because which programs read what is held by the wall.
 pub(super) fn judge_command(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     access: Access,
     path: &PathRef,
     facts: &Facts,
 ) -> Reason {
-    let judge = Judge { policy, ground, access, path, facts };
+    let judge = Judge { policy, context, access, path, facts };
     judge.every(|reading| match access {
         _ if judge.is_yet_to_come(reading) => judge.allow("path", &Origin::BuiltIn),
         Access::Write if judge.is_scratch(reading) => judge.allow("scratch", &Origin::BuiltIn),
@@ -45,12 +45,12 @@ pub(super) fn judge_command(
 /// A directory that a command works in.
 pub(super) fn judge_enter(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     path: &PathRef,
     by: &str,
     facts: &Facts,
 ) -> Reason {
-    let judge = Judge { policy, ground, access: Access::Read, path, facts };
+    let judge = Judge { policy, context, access: Access::Read, path, facts };
     for reading in readings(path) {
         if judge.is_yet_to_come(&reading) {
             continue;
@@ -61,7 +61,7 @@ pub(super) fn judge_enter(
                 rule: "workspace".into(),
                 origin: Origin::BuiltIn,
                 text: format!("`{by}` would work in {}: {why}", path.at.display()),
-                instead: Some(format!("stay in {}", ground.workspace)),
+                instead: Some(format!("stay in {}", context.workspace)),
             };
         }
     }
@@ -71,11 +71,11 @@ pub(super) fn judge_enter(
 /// A whole tree that comes or goes: it must not be the directory of a protected name.
 pub(super) fn judge_place(
     policy: &Policy,
-    ground: &Ground,
+    context: &Context,
     path: &PathRef,
     facts: &Facts,
 ) -> Reason {
-    let judge = Judge { policy, ground, access: Access::Write, path, facts };
+    let judge = Judge { policy, context, access: Access::Write, path, facts };
     for reading in readings(path) {
         let literal = AbsPath::lexical(&reading).ok();
         let target = facts.resolved(&reading).ok();
@@ -100,7 +100,7 @@ const SCRATCH: &[&str] = &["/tmp", "/var/tmp", "/dev/shm", "/private/tmp"];
 
 struct Judge<'a> {
     policy: &'a Policy,
-    ground: &'a Ground,
+    context: &'a Context,
     access: Access,
     path: &'a PathRef,
     facts: &'a Facts,
@@ -140,9 +140,9 @@ impl Judge<'_> {
     fn is_neutral(&self, target: &AbsPath, places: &[&str]) -> bool {
         let ours = |dir: &AbsPath| target.is_within(dir);
         places.iter().any(|place| target.as_path().starts_with(place))
-            && !ours(&self.ground.home)
-            && !ours(&self.ground.workspace)
-            && !self.ground.closed.iter().any(ours)
+            && !ours(&self.context.home)
+            && !ours(&self.context.workspace)
+            && !self.context.closed.iter().any(ours)
     }
 
     /// Why no command may work in a directory.
@@ -151,17 +151,17 @@ impl Judge<'_> {
             Ok(target) => target,
             Err(error) => return Some(format!("it cannot be resolved: {error}")),
         };
-        if target.is_within(&self.ground.workspace) {
+        if target.is_within(&self.context.workspace) {
             return None;
         }
-        if self.ground.closed.iter().any(|closed| target.is_within(closed)) {
+        if self.context.closed.iter().any(|closed| target.is_within(closed)) {
             return Some("that belongs to another checkout of this repository".into());
         }
-        let granted = matches!(self.ground(target).verdict, Verdict::Allow);
+        let granted = matches!(self.context(target).verdict, Verdict::Allow);
         if granted || self.is_neutral(target, SYSTEM) {
             return None;
         }
-        Some(format!("it is outside the workspace {}", self.ground.workspace))
+        Some(format!("it is outside the workspace {}", self.context.workspace))
     }
 
     /// A read by a command: refused for secrets and by deny rules.
@@ -174,13 +174,13 @@ impl Judge<'_> {
         if let Some(refused) = self.denied(&literal, target) {
             return refused;
         }
-        let inside = target.is_within(&self.ground.workspace);
+        let inside = target.is_within(&self.context.workspace);
         let secret =
-            [&literal, target].into_iter().find_map(|path| secret(path, &self.ground.home));
+            [&literal, target].into_iter().find_map(|path| secret(path, &self.context.home));
         match secret {
-            Some(what) if !inside && !matches!(self.ground(target).verdict, Verdict::Allow) => {
+            Some(what) if !inside && !matches!(self.context(target).verdict, Verdict::Allow) => {
                 let text = format!("it holds {what}");
-                let instead = Some(message::grant(self.ground, Access::Read, target.as_path()));
+                let instead = Some(message::grant(self.context, Access::Read, target.as_path()));
                 self.refuse("secrets", &Origin::BuiltIn, &text, instead)
             }
             _ => self.allow("read", &Origin::BuiltIn),
@@ -209,7 +209,7 @@ impl Judge<'_> {
         if let Some(refused) = self.denied(&literal, target) {
             return refused;
         }
-        self.ground(target)
+        self.context(target)
     }
 
     fn protected(&self, literal: &AbsPath, target: &AbsPath) -> Option<Reason> {
@@ -227,7 +227,7 @@ impl Judge<'_> {
 
     /// Whether a path lies in a place of Ringwall's own.
     fn is_own(&self, path: &AbsPath) -> bool {
-        self.ground.own_files.iter().any(|own| path.is_within(own))
+        self.context.own_files.iter().any(|own| path.is_within(own))
     }
 
     fn denied(&self, literal: &AbsPath, target: &AbsPath) -> Option<Reason> {
@@ -245,9 +245,9 @@ impl Judge<'_> {
     }
 
     /// Whether the target lies on ground that this access may use.
-    fn ground(&self, target: &AbsPath) -> Reason {
-        let Self { policy, ground, access, .. } = *self;
-        let within = target.is_within(&ground.workspace);
+    fn context(&self, target: &AbsPath) -> Reason {
+        let Self { policy, context, access, .. } = *self;
+        let within = target.is_within(&context.workspace);
         if within && (access == Access::Read || policy.level.value >= Level::Readwrite) {
             return self.allow("workspace", &Origin::BuiltIn);
         }
@@ -263,10 +263,10 @@ impl Judge<'_> {
         }
         // The agent's own places count as they are named: a link planted in them leads nowhere.
         let own = |rule: &&Sourced<PathRule>| {
-            rule.value.covers(target, rule.value.prefix(&ground.workspace).as_ref(), Case::Exact)
+            rule.value.covers(target, rule.value.prefix(&context.workspace).as_ref(), Case::Exact)
         };
         if access == Access::Read
-            && let Some(rule) = ground.agent_files.iter().find(own)
+            && let Some(rule) = context.agent_files.iter().find(own)
         {
             return self.allow("agent-files", &rule.origin);
         }
@@ -278,19 +278,19 @@ impl Judge<'_> {
         if policy.level.value == Level::Full {
             return self.allow("level", &policy.level.origin);
         }
-        let instead = Some(message::grant(ground, access, target.as_path()));
+        let instead = Some(message::grant(context, access, target.as_path()));
         if within {
             let text = format!("the level `{}` lets nothing be written", policy.level.value);
             return self.refuse("level", &policy.level.origin, &text, instead);
         }
-        let text = format!("it is outside the workspace {}", ground.workspace);
+        let text = format!("it is outside the workspace {}", context.workspace);
         self.refuse("workspace", &Origin::BuiltIn, &text, instead)
     }
 
     /// Whether a grant covers a path. One that is written inside the workspace stays there: a
     /// repository can bring a link under any name.
     fn allows(&self, rule: &Sourced<PathRule>, target: &AbsPath) -> bool {
-        let workspace = &self.ground.workspace;
+        let workspace = &self.context.workspace;
         let inside = |path: AbsPath| path.is_within(workspace);
         let stays =
             !rule.value.prefix(workspace).is_some_and(inside) || target.is_within(workspace);
@@ -300,7 +300,7 @@ impl Judge<'_> {
     /// Whether a rule covers a path, with the rule's own prefix as written or as it resolves.
     /// An allow rule counts only where it resolves; a deny rule counts in both.
     fn covers(&self, rule: &PathRule, path: &AbsPath, case: Case) -> bool {
-        let prefix = rule.prefix(&self.ground.workspace);
+        let prefix = rule.prefix(&self.context.workspace);
         let resolved = prefix.as_ref().and_then(|path| self.facts.resolved(path.as_path()).ok());
         rule.covers(path, resolved, case)
             || (case == Case::Fold && rule.covers(path, prefix.as_ref(), case))

@@ -10,55 +10,55 @@ use serde_json::Value;
 
 use super::allow;
 use crate::settings::{hooks_off, moves_ground, unproven_shape};
-use crate::{Ground, SettingsGround};
+use crate::{Context, SettingsContext};
 
 const INSTEAD: &str = "only the user can change it, while no agent runs; `ringwall install` then \
                        takes it as it is";
 
-pub(super) fn judge(ground: &Ground, path: &Path, facts: &Facts) -> Reason {
-    match fault(&ground.settings, path, facts) {
+pub(super) fn judge(context: &Context, path: &Path, facts: &Facts) -> Reason {
+    match fault(&context.settings, path, facts) {
         Some(why) => refuse(path, &why),
         None => allow("settings", "the change leaves our hook in place"),
     }
 }
 
-fn fault(ground: &SettingsGround, path: &Path, facts: &Facts) -> Option<String> {
+fn fault(context: &SettingsContext, path: &Path, facts: &Facts) -> Option<String> {
     // Asked once, where the user's own file is judged.
-    if ground.files.first().is_some_and(|user| user == path) && !any_calls_us(ground, facts) {
+    if context.files.first().is_some_and(|user| user == path) && !any_calls_us(context, facts) {
         return Some("no settings file would call our hook any more".into());
     }
-    let hooked = ground.hooked.iter().find(|hooked| hooked.path == path);
+    let hooked = context.hooked.iter().find(|hooked| hooked.path == path);
     let settings = match read(path, facts) {
         Ok(Some(settings)) => settings,
         Ok(None) => return hooked.map(|_| "it was removed, and our hook with it".into()),
         Err(why) => return Some(why),
     };
-    if let Some(why) = hooks_off(&ground.rules, &settings) {
+    if let Some(why) = hooks_off(&context.rules, &settings) {
         return Some(why);
     }
     if hooked.is_some_and(|hooked| !all_stand_in(&hooked.groups, &settings)) {
         return Some("it no longer calls our hook as installed".into());
     }
     let accepted = hooked.map_or(&Value::Null, |hooked| &hooked.accepted);
-    if let Some(name) = moves_ground(&ground.rules, &settings, accepted) {
+    if let Some(name) = moves_ground(&context.rules, &settings, accepted) {
         return Some(format!("`env.{name}` would move the ground that our hook stands on"));
     }
-    let ours = hooked.is_some() || calls_us(ground, &settings);
-    let unproven = ours.then(|| unproven_shape(&ground.rules, &settings, accepted)).flatten();
+    let ours = hooked.is_some() || calls_us(context, &settings);
+    let unproven = ours.then(|| unproven_shape(&context.rules, &settings, accepted)).flatten();
     unproven.map(|key| {
         format!("a wrong value under `{key}` would make the agent ignore the file, and our hook")
     })
 }
 
-fn any_calls_us(ground: &SettingsGround, facts: &Facts) -> bool {
+fn any_calls_us(context: &SettingsContext, facts: &Facts) -> bool {
     let calls = |file: &Path| {
-        read(file, facts).ok().flatten().is_some_and(|settings| calls_us(ground, &settings))
+        read(file, facts).ok().flatten().is_some_and(|settings| calls_us(context, &settings))
     };
-    ground.calls.is_empty() || ground.files.iter().any(|file| calls(file))
+    context.calls.is_empty() || context.files.iter().any(|file| calls(file))
 }
 
-fn calls_us(ground: &SettingsGround, settings: &Value) -> bool {
-    ground.calls.iter().any(|groups| all_stand_in(groups, settings))
+fn calls_us(context: &SettingsContext, settings: &Value) -> bool {
+    context.calls.iter().any(|groups| all_stand_in(groups, settings))
 }
 
 fn all_stand_in(groups: &[HookGroup], settings: &Value) -> bool {

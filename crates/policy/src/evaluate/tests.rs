@@ -8,14 +8,14 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
-use crate::{HookedSettings, PathRule, SettingsGround, needs};
+use crate::{HookedSettings, PathRule, SettingsContext, needs};
 
 fn abs(path: &str) -> AbsPath {
     AbsPath::lexical(Path::new(path)).unwrap()
 }
 
-fn ground() -> Ground {
-    Ground {
+fn context() -> Context {
+    Context {
         workspace: abs("/p"),
         home: abs("/home/u"),
         closed: vec![],
@@ -23,7 +23,7 @@ fn ground() -> Ground {
         agent_files: vec![rule("/home/u/.claude/tool-results")],
         own_files: vec![abs("/home/u/.config/ringwall")],
         grant_file: "/p/ringwall.toml".into(),
-        settings: SettingsGround::default(),
+        settings: SettingsContext::default(),
     }
 }
 
@@ -62,8 +62,8 @@ fn answer(queries: &[Query], links: &[(&str, &str)]) -> Facts {
 
 fn decide(policy: &Policy, access: Access, path: &str, links: &[(&str, &str)]) -> Decision {
     let actions = [on(access, path)];
-    let facts = answer(&needs(policy, &ground(), &actions), links);
-    evaluate(policy, &ground(), &scene(), &actions, &facts)
+    let facts = answer(&needs(policy, &context(), &actions), links);
+    evaluate(policy, &context(), &scene(), &actions, &facts)
 }
 
 fn verdict(policy: &Policy, access: Access, path: &str) -> Verdict {
@@ -177,7 +177,7 @@ fn a_denied_host_is_denied_in_every_spelling() {
     policy.network.denied_domains = vec![Sourced::built_in(value)];
     let judged = |target: &str| {
         let action = Action::Connect { target: target.into() };
-        evaluate(&policy, &ground(), &scene(), &[action], &Facts::default()).verdict()
+        evaluate(&policy, &context(), &scene(), &[action], &Facts::default()).verdict()
     };
     for target in [
         "https://tracker.example.org/x",
@@ -234,7 +234,7 @@ fn a_refusal_names_the_path_the_rule_and_the_way_out() {
 fn an_unasked_fact_is_a_refusal() {
     let decision = evaluate(
         &Policy::built_in(),
-        &ground(),
+        &context(),
         &scene(),
         &[on(Access::Read, "/p/a")],
         &Facts::default(),
@@ -253,7 +253,7 @@ fn the_sandbox_switch_and_interactive_tools_are_refused_at_every_level() {
             Action::Invalid { field: "f".into(), problem: "p".into() },
         ] {
             let actions = [Action::Run { command: "ls".into() }, action];
-            let decision = evaluate(&policy, &ground(), &scene(), &actions, &Facts::default());
+            let decision = evaluate(&policy, &context(), &scene(), &actions, &Facts::default());
             assert_eq!(decision.verdict(), Verdict::Deny, "{level}");
         }
     }
@@ -282,25 +282,25 @@ fn settings_may_change_but_not_switch_our_hook_off() {
         shapes: &[("model", Shape::Text), ("env", Shape::Variables), ("hooks", Shape::Hooks)],
     };
     let files = vec![user.clone(), local.clone()];
-    let mut ground = ground();
-    ground.settings = SettingsGround { rules, files, hooked: vec![hooked], calls: vec![groups] };
-    let judged = |ground: &Ground, user_text: FileText, local_text: FileText| {
+    let mut context = context();
+    context.settings = SettingsContext { rules, files, hooked: vec![hooked], calls: vec![groups] };
+    let judged = |context: &Context, user_text: FileText, local_text: FileText| {
         let mut facts = Facts::default();
         facts.set_text(user.clone(), user_text);
         facts.set_text(local.clone(), local_text);
         let actions = [&user, &local].map(|path| Action::ChangeSettings { path: path.clone() });
-        evaluate(&Policy::built_in(), ground, &scene(), &actions, &facts).verdict()
+        evaluate(&Policy::built_in(), context, &scene(), &actions, &facts).verdict()
     };
     let text = |text: &str| FileText::Text(text.into());
     let changed = |from: &str, to: &str| {
         assert!(installed.contains(from), "{from} in {installed}");
-        judged(&ground, text(&installed.replacen(from, to, 1)), FileText::Missing)
+        judged(&context, text(&installed.replacen(from, to, 1)), FileText::Missing)
     };
 
     // The user's file, in which we are installed.
-    assert_eq!(judged(&ground, text(&installed), FileText::Missing), Verdict::Allow);
+    assert_eq!(judged(&context, text(&installed), FileText::Missing), Verdict::Allow);
     assert_eq!(
-        judged(&ground, text(&format!("\u{feff}{installed}")), FileText::Missing),
+        judged(&context, text(&format!("\u{feff}{installed}")), FileText::Missing),
         Verdict::Allow
     );
     assert_eq!(changed("{\"hooks\"", "{\"model\":\"x\",\"hooks\""), Verdict::Allow);
@@ -323,7 +323,7 @@ fn settings_may_change_but_not_switch_our_hook_off() {
     for gone in
         [text("{}"), text("{"), text("[]"), FileText::Missing, FileText::Unreadable("x".into())]
     {
-        assert_eq!(judged(&ground, gone.clone(), FileText::Missing), Verdict::Deny, "{gone:?}");
+        assert_eq!(judged(&context, gone.clone(), FileText::Missing), Verdict::Deny, "{gone:?}");
     }
 
     // Another file, which never held our hook.
@@ -338,11 +338,11 @@ fn settings_may_change_but_not_switch_our_hook_off() {
         (r#"{"env": {"PATH": "/mine"}}"#, Verdict::Deny),
         ("{", Verdict::Deny),
     ] {
-        assert_eq!(judged(&ground, text(&installed), text(other)), expected, "{other}");
+        assert_eq!(judged(&context, text(&installed), text(other)), expected, "{other}");
     }
 
     // Nothing is known about installs: the file that calls us must go on calling us.
-    let mut forgotten = ground.clone();
+    let mut forgotten = context.clone();
     forgotten.settings.hooked.clear();
     let known = installed
         .replace("\"sandbox\":{\"network\":{}},\"env\":{\"PATH\":\"/mine\"}", "\"model\":\"x\"");
@@ -358,7 +358,7 @@ fn settings_may_change_but_not_switch_our_hook_off() {
         assert_eq!(judged(&forgotten, gone.clone(), FileText::Missing), Verdict::Deny, "{gone:?}");
     }
     // A list that names another file does not help either.
-    let mut misled = ground.clone();
+    let mut misled = context.clone();
     misled.settings.hooked[0].path = local.clone();
     misled.settings.hooked[0].groups.clear();
     assert_eq!(judged(&misled, text("{}"), text("{}")), Verdict::Deny);

@@ -9,8 +9,8 @@ fn rules(entries: &[&str]) -> Vec<Sourced<DomainRule>> {
     entries.iter().map(rule).collect()
 }
 
-fn ground(level: Level, allowed: &[&str], denied: &[&str], private: &[&str]) -> NetworkGround {
-    NetworkGround {
+fn network(level: Level, allowed: &[&str], denied: &[&str], private: &[&str]) -> NetworkRules {
+    NetworkRules {
         level: Sourced::built_in(level),
         allowed: rules(allowed),
         denied: rules(denied),
@@ -31,7 +31,7 @@ fn passes(reason: &Reason) -> bool {
 
 #[test]
 fn only_what_is_listed_is_reached() {
-    let ground = ground(
+    let network = network(
         Level::Readwrite,
         &["example.org", "*.example.net", "git.example.org:22", "203.0.113.7"],
         &["bad.example.net"],
@@ -58,42 +58,43 @@ fn only_what_is_listed_is_reached() {
         ("a.localhost", 5432, false),
         ("localhost", 5433, false),
     ] {
-        assert_eq!(passes(&connect(&ground, &host(name), port)), fine, "{name}:{port}");
+        assert_eq!(passes(&connect(&network, &host(name), port)), fine, "{name}:{port}");
     }
 }
 
 #[test]
 fn an_empty_list_is_no_network() {
-    let ground = NetworkGround { local_ports: vec![], ..ground(Level::Readonly, &[], &[], &[]) };
+    let network = NetworkRules { local_ports: vec![], ..network(Level::Readonly, &[], &[], &[]) };
     for name in ["example.org", "localhost", "203.0.113.1", "::1"] {
-        assert!(!passes(&connect(&ground, &host(name), 443)), "{name}");
-        assert!(!passes(&look_up(&ground, &host(name))), "{name}");
+        assert!(!passes(&connect(&network, &host(name), 443)), "{name}");
+        assert!(!passes(&look_up(&network, &host(name))), "{name}");
     }
 }
 
 #[test]
 fn the_network_level_reaches_names_and_nothing_unnamed() {
-    let ground = ground(Level::Network, &[], &["*.bad.example", "half.example:25"], &[]);
-    assert!(passes(&connect(&ground, &host("example.org"), 9418)));
-    assert!(!passes(&connect(&ground, &host("x.bad.example"), 443)));
-    assert!(!passes(&connect(&ground, &host("half.example"), 25)));
-    assert!(passes(&connect(&ground, &host("half.example"), 443)));
-    assert!(!passes(&connect(&ground, &host("203.0.113.1"), 443)));
-    assert!(!passes(&connect(&ground, &host("localhost"), 443)));
-    assert!(passes(&look_up(&ground, &host("half.example"))));
-    assert!(!passes(&look_up(&ground, &host("x.bad.example"))));
+    let network = network(Level::Network, &[], &["*.bad.example", "half.example:25"], &[]);
+    assert!(passes(&connect(&network, &host("example.org"), 9418)));
+    assert!(!passes(&connect(&network, &host("x.bad.example"), 443)));
+    assert!(!passes(&connect(&network, &host("half.example"), 25)));
+    assert!(passes(&connect(&network, &host("half.example"), 443)));
+    assert!(!passes(&connect(&network, &host("203.0.113.1"), 443)));
+    assert!(!passes(&connect(&network, &host("localhost"), 443)));
+    assert!(passes(&look_up(&network, &host("half.example"))));
+    assert!(!passes(&look_up(&network, &host("x.bad.example"))));
 }
 
 #[test]
 fn a_name_leads_to_public_addresses_unless_granted() {
-    let ground = ground(
+    let network = network(
         Level::Network,
         &["10.0.0.9:8080"],
         &["203.0.113.66"],
         &["inner.example.org", "port.example.org:8443"],
     );
-    let dials =
-        |name: &str, port, to: &str| passes(&dial(&ground, &host(name), port, to.parse().unwrap()));
+    let dials = |name: &str, port, to: &str| {
+        passes(&dial(&network, &host(name), port, to.parse().unwrap()))
+    };
     assert!(dials("example.org", 443, "203.0.113.1"));
     assert!(!dials("example.org", 443, "203.0.113.66"));
     assert!(!dials("example.org", 443, "127.0.0.1"));
@@ -113,32 +114,32 @@ fn a_name_leads_to_public_addresses_unless_granted() {
 
 #[test]
 fn tls_names_the_server_that_was_asked_for() {
-    let mut ground = ground(Level::Readwrite, &["example.org", "203.0.113.7"], &[], &[]);
+    let mut network = network(Level::Readwrite, &["example.org", "203.0.113.7"], &[], &[]);
     let (name, address) = (host("example.org"), host("203.0.113.7"));
     let named = |text| ServerName::Named(host(text));
-    let says = |ground: &_, asked, said| passes(&server_name(ground, asked, 443, &said));
-    assert!(says(&ground, &name, named("example.org")));
-    assert!(!says(&ground, &name, named("evil.example")));
-    assert!(!says(&ground, &name, ServerName::Absent));
-    assert!(!says(&ground, &name, ServerName::Encrypted));
-    assert!(says(&ground, &address, ServerName::Absent));
-    assert!(says(&ground, &address, named("example.org")));
-    assert!(!says(&ground, &address, named("evil.example")));
-    assert!(!says(&ground, &address, ServerName::Encrypted));
-    assert!(!says(&ground, &address, ServerName::Unreadable("x".into())));
-    ground.allow_without_sni.value = true;
-    assert!(says(&ground, &name, ServerName::Absent));
-    assert!(says(&ground, &name, ServerName::Encrypted));
-    assert!(!says(&ground, &name, named("evil.example")));
-    assert!(!says(&ground, &name, ServerName::Unreadable("x".into())));
+    let says = |network: &_, asked, said| passes(&server_name(network, asked, 443, &said));
+    assert!(says(&network, &name, named("example.org")));
+    assert!(!says(&network, &name, named("evil.example")));
+    assert!(!says(&network, &name, ServerName::Absent));
+    assert!(!says(&network, &name, ServerName::Encrypted));
+    assert!(says(&network, &address, ServerName::Absent));
+    assert!(says(&network, &address, named("example.org")));
+    assert!(!says(&network, &address, named("evil.example")));
+    assert!(!says(&network, &address, ServerName::Encrypted));
+    assert!(!says(&network, &address, ServerName::Unreadable("x".into())));
+    network.allow_without_sni.value = true;
+    assert!(says(&network, &name, ServerName::Absent));
+    assert!(says(&network, &name, ServerName::Encrypted));
+    assert!(!says(&network, &name, named("evil.example")));
+    assert!(!says(&network, &name, ServerName::Unreadable("x".into())));
 }
 
 #[test]
 fn a_request_is_for_the_host_that_was_asked_for() {
-    let ground = ground(Level::Readwrite, &["example.org", "203.0.113.7"], &[], &[]);
+    let network = network(Level::Readwrite, &["example.org", "203.0.113.7"], &[], &[]);
     let (name, address) = (host("example.org"), host("203.0.113.7"));
     let says =
-        |asked, said: &str, port| passes(&request_host(&ground, asked, 80, &host(said), port));
+        |asked, said: &str, port| passes(&request_host(&network, asked, 80, &host(said), port));
     assert!(says(&name, "example.org", None));
     assert!(says(&name, "example.org", Some(80)));
     assert!(!says(&name, "example.org", Some(8080)));
@@ -151,17 +152,17 @@ fn a_request_is_for_the_host_that_was_asked_for() {
 
 #[test]
 fn a_refusal_names_the_way_out() {
-    let ground = ground(Level::Readwrite, &["example.org"], &[], &[]);
-    let reason = connect(&ground, &host("crates.example"), 443);
+    let network = network(Level::Readwrite, &["example.org"], &[], &[]);
+    let reason = connect(&network, &host("crates.example"), 443);
     let way = reason.instead.unwrap();
     assert!(way.contains("`ringwall grant domain crates.example`"), "{way}");
     assert!(way.contains("`network.allowed_domains = [\"crates.example\"]`"), "{way}");
-    let reason = connect(&ground, &host("example.org"), 8443);
+    let reason = connect(&network, &host("example.org"), 8443);
     assert!(reason.text.contains("grants port 80 and 443 only"), "{}", reason.text);
     assert!(reason.instead.unwrap().contains("`ringwall grant domain example.org:8443`"));
-    let reason = connect(&ground, &host("localhost"), 8443);
+    let reason = connect(&network, &host("localhost"), 8443);
     assert!(reason.instead.unwrap().contains("`network.allow_local_ports = [8443]`"));
-    let reason = look_up(&ground, &host("crates.example"));
+    let reason = look_up(&network, &host("crates.example"));
     assert!(reason.text.contains("looking `crates.example` up"), "{}", reason.text);
     assert!(reason.instead.unwrap().contains("`ringwall grant domain crates.example`"));
 }
@@ -178,9 +179,9 @@ proptest! {
         let allowed: Vec<&str> = allowed.iter().map(String::as_str).collect();
         let denied: Vec<&str> = denied.iter().map(String::as_str).collect();
         let host = host(&name);
-        let whole = ground(Level::Readwrite, &allowed, &denied, &[]);
-        let fewer = ground(Level::Readwrite, allowed.get(1..).unwrap_or(&[]), &denied, &[]);
-        let freer = ground(Level::Readwrite, &allowed, denied.get(1..).unwrap_or(&[]), &[]);
+        let whole = network(Level::Readwrite, &allowed, &denied, &[]);
+        let fewer = network(Level::Readwrite, allowed.get(1..).unwrap_or(&[]), &denied, &[]);
+        let freer = network(Level::Readwrite, &allowed, denied.get(1..).unwrap_or(&[]), &[]);
         if passes(&connect(&fewer, &host, port)) {
             prop_assert!(passes(&connect(&whole, &host, port)));
         }

@@ -73,9 +73,9 @@ async fn answer(core: &Core, bytes: &[u8], client: Caller) -> Option<Vec<u8>> {
         Err(Rejected::Silent) => return None,
         Err(Rejected::Answer(reply)) => return Some(reply),
     };
-    let ground = core.rules().ground;
+    let network = core.rules().network;
     let allowed = question.host.as_ref().ok().filter(|host| {
-        host.name().is_some() && policy::look_up(&ground, host).verdict == Verdict::Allow
+        host.name().is_some() && policy::look_up(&network, host).verdict == Verdict::Allow
     });
     let Some(host) = allowed.cloned() else {
         core.report_look_up(question.text.clone(), client).await;

@@ -78,7 +78,7 @@ async fn requests(core: &Arc<Core>, client: &mut Wire, side: Side) -> End {
         let opened = match reused {
             // The rules may have changed since it was opened.
             Some(server) => {
-                let reason = policy::connect(&core.rules().ground, &asked.host, asked.port);
+                let reason = policy::connect(&core.rules().network, &asked.host, asked.port);
                 core.require(&asked, reason).await.map(|()| server)
             }
             None => open(core, &asked).await,
@@ -191,8 +191,8 @@ async fn named(core: &Core, asked: &Asked, said: &Authority) -> Result<Host, Fai
     // A made-up address means the name that it was made up for.
     let alias = said.host.address().and_then(|address| core.book().host(address));
     let host = alias.as_ref().unwrap_or(&said.host);
-    let ground = core.rules().ground;
-    let reason = policy::request_host(&ground, &asked.host, asked.port, host, said.port);
+    let network = core.rules().network;
+    let reason = policy::request_host(&network, &asked.host, asked.port, host, said.port);
     core.require(asked, reason).await?;
     Ok(host.clone())
 }

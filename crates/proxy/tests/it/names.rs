@@ -146,9 +146,9 @@ fn the_address_that_is_dialled_is_the_one_that_is_judged() {
     }
     let origin = Origin::start();
     let setup = Setup { allowed: vec![format!("example.org:{}", origin.port)], ..Setup::default() };
-    let ground = setup.rules().ground;
+    let network = setup.rules().network;
     let world = setup.start();
-    let rules = Rules { ground, resolver: Arc::new(Moving(AtomicUsize::new(0))) };
+    let rules = Rules { network, resolver: Arc::new(Moving(AtomicUsize::new(0))) };
     world.running.as_ref().unwrap().replace(rules);
     for _ in 0..10 {
         assert_eq!(world.connect(&format!("example.org:{}", origin.port)).1, 403);

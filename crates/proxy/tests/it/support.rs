@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use model::{Caller, DomainRule, Level, Sourced};
-use policy::NetworkGround;
+use policy::NetworkRules;
 use proxy::{
     Answer, Connection, Heard, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules, Running,
     Upstream,
@@ -169,7 +169,7 @@ impl Setup {
             let parse = |text: &String| Sourced::built_in(DomainRule::parse(text).unwrap());
             entries.iter().map(parse).collect()
         };
-        let ground = NetworkGround {
+        let network = NetworkRules {
             level: Sourced::built_in(self.level),
             allowed: rules(&self.allowed),
             denied: rules(&self.denied),
@@ -179,7 +179,7 @@ impl Setup {
             grant_file: "/p/ringwall.toml".into(),
         };
         let names = Names(self.names.iter().cloned().collect());
-        Rules { ground: Arc::new(ground), resolver: Arc::new(names) }
+        Rules { network: Arc::new(network), resolver: Arc::new(names) }
     }
 
     pub(crate) fn start(self) -> World {

@@ -55,7 +55,7 @@ fn outcome(setup: &Setup, hook: &HookCommand, outside: Option<&Value>) -> Result
 
 /// A call to read what the policy in force for this hook does not let be read, if there is such.
 fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
-    let workspace = setup.ground.workspace.as_path();
+    let workspace = setup.context.workspace.as_path();
     let phase = hook.phase_args().last().map(|arg| arg.trim_start_matches("--phase=").to_owned());
     let options = Options { workspace: Some(workspace.into()), phase, ..Options::default() };
     let in_force = Setup::prepare(setup.agent, &options, "doctor").ok()?;
@@ -75,7 +75,7 @@ fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
 fn call(setup: &Setup, tool: &str, input: &Value) -> Value {
     json!({
         "session_id": "doctor",
-        "cwd": setup.ground.workspace.as_path(),
+        "cwd": setup.context.workspace.as_path(),
         "permission_mode": "default",
         "hook_event_name": "PreToolUse",
         "tool_name": tool,
@@ -84,7 +84,7 @@ fn call(setup: &Setup, tool: &str, input: &Value) -> Value {
 }
 
 fn answer(hook: &HookCommand, setup: &Setup, call: &Value) -> Result<Verdict, String> {
-    let workspace = setup.ground.workspace.as_path();
+    let workspace = setup.context.workspace.as_path();
     let mut command = match hook.form {
         Form::Exec => {
             let mut command = Command::new(&hook.program);

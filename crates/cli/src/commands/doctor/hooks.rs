@@ -27,7 +27,7 @@ pub(super) fn checks(setup: &Setup) -> Vec<Check> {
         Installs::default()
     });
     let mut hooked = false;
-    for path in &setup.ground.settings.files {
+    for path in &setup.context.settings.files {
         let found = settings(setup, &installs, path);
         hooked |= found.hooked;
         checks.extend(found.checks);
@@ -117,7 +117,7 @@ fn settings(setup: &Setup, installs: &Installs, path: &Path) -> Found {
 
 /// What the values in settings do to hooks.
 fn values(setup: &Setup, settings: &Value) -> Vec<(State, String)> {
-    let rules = &setup.ground.settings.rules;
+    let rules = &setup.context.settings.rules;
     let mut found = Vec::new();
     found.extend(policy::hooks_off(rules, settings).map(|why| (State::Bad, why)));
     found.extend(policy::wrong_shape(rules, settings).map(|key| {

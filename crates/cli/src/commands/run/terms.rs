@@ -13,7 +13,7 @@ use crate::terminal::{self, plain};
 
 /// Not every directory is ground to stand on, unless somebody says so.
 pub(super) fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Failure> {
-    match &setup.ground.unfit {
+    match &setup.context.unfit {
         Some(why) if !confirmed => {
             Err(Failure::usage(why)
                 .hint("work in a project directory, or give --workspace DIR --yes"))
@@ -24,9 +24,9 @@ pub(super) fn check_workspace(setup: &Setup, confirmed: bool) -> Result<(), Fail
 
 /// Behind the wall nothing would be left of a workspace that a rule denies.
 pub(super) fn check_denials(setup: &Setup) -> Result<(), Failure> {
-    let workspace = &setup.ground.workspace;
+    let workspace = &setup.context.workspace;
     let leads = |path: &AbsPath| setup.resolver.borrow_mut().resolve(path.as_path()).ok();
-    let interest = Interest::new(&setup.loaded.policy, &setup.ground, leads);
+    let interest = Interest::new(&setup.loaded.policy, &setup.context, leads);
     let Some(rule) = interest.hidden_by(workspace) else { return Ok(()) };
     let (text, origin) = (rule.value.text(), &rule.origin);
     let why = format!("`{text}` in deny_read ({origin}) denies the workspace {workspace}");
@@ -52,7 +52,7 @@ pub(super) fn check_trust(setup: &Setup) -> Result<(), Failure> {
 pub(super) fn grant_by_flags(setup: &mut Setup, args: &RunArgs) -> Result<(), Failure> {
     let flag = |name: &str| Origin::Flag(name.into());
     let base = setup.places.cwd.clone();
-    let home = setup.ground.home.clone();
+    let home = setup.context.home.clone();
     let path = |text: &String, name: &str| {
         let value = PathRule::parse(text, &base, &home).map_err(Failure::usage)?;
         Ok::<_, Failure>(Sourced { value, origin: flag(name) })
@@ -93,7 +93,7 @@ pub(super) fn grant_programs(setup: &mut Setup, args: &RunArgs) {
 /// run can have put it there, under any name that is looked for.
 fn program(setup: &Setup, path: &Path) -> Option<AbsPath> {
     let mut resolver = setup.resolver.borrow_mut();
-    let workspace = &setup.ground.workspace;
+    let workspace = &setup.context.workspace;
     let directory = resolver.resolve(path.parent()?).ok()?;
     let program = resolver.resolve(path).ok()?;
     let stays = !directory.is_within(workspace) || program.is_within(workspace);

@@ -46,7 +46,7 @@ impl Keeper<'_> {
         // Resolvers ask for every kind of address, and again.
         let known = self.told.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
         let program = if known { Program::default() } else { who() };
-        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.ground, &host));
+        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.context, &host));
         let violation = Violation {
             class,
             operation: Operation::LookUp,

@@ -9,7 +9,7 @@ use crate::PathRule;
 
 /// Where the agent works, and what else must be known about the machine to judge it.
 #[derive(Debug, Clone)]
-pub struct Ground {
+pub struct Context {
     /// The directory the agent was started in, with every link resolved.
     pub workspace: AbsPath,
     /// The user's home directory.
@@ -27,12 +27,12 @@ pub struct Ground {
     /// The file that `ringwall grant` edits.
     pub grant_file: PathBuf,
     /// What must stay true of the agent's settings.
-    pub settings: SettingsGround,
+    pub settings: SettingsContext,
 }
 
 /// The agent's settings files, and what must stay true of them while it runs.
 #[derive(Debug, Clone, Default)]
-pub struct SettingsGround {
+pub struct SettingsContext {
     /// How the agent's settings can take our hook away.
     pub rules: SettingsRules,
     /// The files that the agent reads, the user's own first.
