@@ -1,10 +1,10 @@
-//! What a command says when it cannot do its job.
+//! [`Failure`]: why a command could not do its job, what the user can do, and the exit status.
 
 use std::process::ExitCode;
 
 use crate::terminal;
 
-/// A message for the user, a way out, and the exit status.
+/// An error message, a hint and the exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
@@ -19,7 +19,7 @@ const NOT_PERMITTED: u8 = 77;
 const CONFIG: u8 = 78;
 
 impl Failure {
-    /// Something went wrong on the way.
+    /// Any other error: exit status 1.
     pub(crate) fn new(error: impl ToString) -> Self {
         Self { code: 1, error: error.to_string(), hint: None }
     }
@@ -29,12 +29,12 @@ impl Failure {
         Self { code: CONFIG, ..Self::new(error) }
     }
 
-    /// The command line makes no sense.
+    /// The command line is wrong.
     pub(crate) fn usage(error: impl ToString) -> Self {
         Self { code: USAGE, ..Self::new(error) }
     }
 
-    /// What is needed is not to be had here.
+    /// This machine lacks something that is needed.
     pub(crate) fn unavailable(error: impl ToString) -> Self {
         Self { code: UNAVAILABLE, ..Self::new(error) }
     }
@@ -44,7 +44,7 @@ impl Failure {
         self.code
     }
 
-    /// The message, for those who do not print it.
+    /// The message, for callers that do not print it.
     pub(crate) fn message(&self) -> &str {
         &self.error
     }
@@ -54,17 +54,17 @@ impl Failure {
         Self { code: NOT_PERMITTED, ..Self::new(error) }
     }
 
-    /// Adds the way out.
+    /// Adds what the user can do about it.
     #[must_use]
     pub(crate) fn hint(self, hint: impl ToString) -> Self {
         Self { hint: Some(hint.to_string()), ..self }
     }
 
-    /// Prints the message.
+    /// Prints the message and the hint.
     pub(crate) fn report(self) -> ExitCode {
-        terminal::error_line(&format!("error: {}", self.error));
+        terminal::error(&self.error);
         if let Some(hint) = self.hint {
-            terminal::error_line(&format!("hint: {hint}"));
+            terminal::hint(&hint);
         }
         ExitCode::from(self.code)
     }

@@ -10,17 +10,57 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Writes a line to standard error. There is nobody left to tell if that fails.
+/// Writes lines to standard error. A failure is ignored, because there is nowhere left to report it.
 pub(crate) fn error_line(text: &str) {
-    let _ = std::io::stderr().lock().write_all(plain_lines(text).as_bytes());
+    write_error(&plain_lines(text));
 }
 
-/// Whether somebody is there to be asked.
+/// Prints `error: …` to standard error, as cargo does.
+pub(crate) fn error(text: &str) {
+    write_error(&labelled("error:", Paint::BoldRed, text, error_colour()));
+}
+
+/// Prints `hint: …` to standard error: what the user can do next.
+pub(crate) fn hint(text: &str) {
+    write_error(&labelled("hint:", Paint::BoldCyan, text, error_colour()));
+}
+
+/// Prints `note: …` to standard error: what the user should know, but need not act on.
+#[allow(dead_code, reason = "for the messages of a run")]
+pub(crate) fn note(text: &str) {
+    write_error(&labelled("note:", Paint::BoldCyan, text, error_colour()));
+}
+
+/// Prints indented `label: value` lines to standard error, with the values aligned. They explain
+/// the line above them.
+#[allow(dead_code, reason = "for the messages of a run")]
+pub(crate) fn details(rows: &[(&str, &str)]) {
+    write_error(&aligned(rows, error_colour()));
+}
+
+fn write_error(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+fn labelled(label: &str, paint: Paint, text: &str, colour: Colour) -> String {
+    format!("{} {}", painted(label, paint, colour), plain_lines(text))
+}
+
+fn aligned(rows: &[(&str, &str)], colour: Colour) -> String {
+    let width = rows.iter().map(|(label, _)| label.len() + 1).max().unwrap_or(0);
+    let row = |(label, value): &(&str, &str)| {
+        let label = painted(&format!("{label}:"), Paint::Bold, colour);
+        format!("  {}{}\n", padded(&label, width + 1), plain(value))
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Whether a person can be asked: both ends of the conversation are a terminal.
 pub(crate) fn is_attended() -> bool {
     std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
 }
 
-/// Asks a question; only a clear yes is one.
+/// Asks a question. Anything but `y` or `yes` is a no.
 pub(crate) fn confirm(question: &str) -> bool {
     print(&format!("{question} [y/N] "));
     let mut answer = String::new();
@@ -28,49 +68,107 @@ pub(crate) fn confirm(question: &str) -> bool {
         && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
 }
 
-/// Whether to use colour on standard output.
-pub(crate) fn colour() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
-/// Paints text where there is colour.
+/// Paints text for standard output.
 pub(crate) fn paint(text: &str, paint: Paint) -> String {
-    if colour() { format!("\x1b[{}m{text}\x1b[0m", paint as u8) } else { text.to_owned() }
+    painted(text, paint, Colour::of(&std::io::stdout()))
 }
 
-/// The few colours in use.
+fn error_colour() -> Colour {
+    Colour::of(&std::io::stderr())
+}
+
+/// Whether a stream is painted: only on a terminal, and not where `NO_COLOR` is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Colour {
+    On,
+    Off,
+}
+
+impl Colour {
+    fn of(stream: &impl IsTerminal) -> Self {
+        let unwanted = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+        if stream.is_terminal() && !unwanted { Self::On } else { Self::Off }
+    }
+}
+
+/// The few styles in use.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Paint {
     /// Background information.
-    Dim = 2,
-    /// Refused or broken.
-    Red = 31,
+    Dim,
+    /// A label.
+    Bold,
+    /// Denied or broken.
+    Red,
     /// Allowed or fine.
-    Green = 32,
+    Green,
     /// Needs attention.
-    Yellow = 33,
+    Yellow,
+    /// The word `error`.
+    BoldRed,
+    /// The words `hint` and `note`.
+    BoldCyan,
 }
 
-/// Rows with aligned columns.
+impl Paint {
+    /// The parameters of the escape sequence "select graphic rendition".
+    fn code(self) -> &'static str {
+        match self {
+            Self::Dim => "2",
+            Self::Bold => "1",
+            Self::Red => "31",
+            Self::Green => "32",
+            Self::Yellow => "33",
+            Self::BoldRed => "1;31",
+            Self::BoldCyan => "1;36",
+        }
+    }
+}
+
+fn painted(text: &str, paint: Paint, colour: Colour) -> String {
+    match colour {
+        Colour::On => format!("\x1b[{}m{text}\x1b[0m", paint.code()),
+        Colour::Off => text.to_owned(),
+    }
+}
+
+/// Rows with aligned columns. Cells may be painted.
 pub(crate) fn table(rows: &[Vec<String>]) -> String {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        cells.map(|cell| visible_width(cell)).max().unwrap_or(0)
     };
     let widths: Vec<_> = (0..columns).map(width).collect();
     let mut text = String::new();
     for row in rows {
         let cells = row.iter().zip(&widths);
-        let line: Vec<_> = cells.map(|(cell, width)| format!("{cell:<width$}")).collect();
+        let line: Vec<_> = cells.map(|(cell, width)| padded(cell, *width)).collect();
         text.push_str(line.join("  ").trim_end());
         text.push('\n');
     }
     text
 }
 
-/// A text without characters that drive the terminal, change the order of others or do not show,
-/// so that what is printed is what is there.
+/// Adds spaces until the visible part is `width` characters long.
+fn padded(cell: &str, width: usize) -> String {
+    let missing = width.saturating_sub(visible_width(cell));
+    format!("{cell}{:missing$}", "")
+}
+
+/// How many characters a terminal shows: escape sequences take no room.
+fn visible_width(cell: &str) -> usize {
+    let mut escaped = false;
+    let shown = cell.chars().filter(|c| {
+        let hidden = escaped || *c == '\x1b';
+        escaped = hidden && *c != 'm';
+        !hidden
+    });
+    shown.count()
+}
+
+/// A text in which characters that control the terminal, reorder others or are invisible are
+/// escaped, so that the user sees exactly what the text contains.
 pub(crate) fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         _ if c.is_control() => c.escape_default().to_string(),
@@ -94,6 +192,31 @@ pub(crate) fn plain_lines(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_look_as_cargo_prints_them() {
+        let error = |colour| labelled("error:", Paint::BoldRed, "cannot read `a\x1b[2K`", colour);
+        assert_eq!(error(Colour::Off), "error: cannot read `a\\u{1b}[2K`\n");
+        let bold_red = "\x1b[1;31merror:\x1b[0m cannot read `a\\u{1b}[2K`\n";
+        assert_eq!(error(Colour::On), bold_red);
+    }
+
+    #[test]
+    fn details_are_aligned_with_and_without_colour() {
+        let rows = [("why", "outside the workspace"), ("allow", "ringwall grant read a")];
+        let plain = "  why:   outside the workspace\n  allow: ringwall grant read a\n";
+        assert_eq!(aligned(&rows, Colour::Off), plain);
+        let bold = "  \x1b[1mwhy:\x1b[0m   outside the workspace\n  \x1b[1mallow:\x1b[0m ringwall \
+                    grant read a\n";
+        assert_eq!(aligned(&rows, Colour::On), bold);
+    }
+
+    #[test]
+    fn painted_cells_do_not_shift_a_table() {
+        let ok = painted("ok", Paint::Green, Colour::On);
+        let rows = [vec![ok.clone(), "a".into()], vec!["FAIL".into(), "b".into()]];
+        assert_eq!(table(&rows), format!("{ok}    a\nFAIL  b\n"));
+    }
 
     #[test]
     fn nothing_that_is_printed_drives_the_terminal_or_hides() {
