@@ -39,11 +39,6 @@ impl Failure {
         Self { code: UNAVAILABLE, ..Self::new(error) }
     }
 
-    /// The exit status.
-    pub(crate) fn code(&self) -> u8 {
-        self.code
-    }
-
     /// The message, for callers that do not print it.
     pub(crate) fn message(&self) -> &str {
         &self.error

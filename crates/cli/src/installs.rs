@@ -15,6 +15,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::files;
+use crate::setup::Setup;
 
 /// The list of installs, kept in the state directory.
 #[derive(Debug, Default, Serialize, Deserialize)]
@@ -22,6 +23,13 @@ pub(crate) struct Installs {
     installs: Vec<Install>,
     #[serde(skip)]
     state_dir: PathBuf,
+}
+
+/// Notes how the agent's settings must call us; needed only when they change.
+pub(crate) fn look_up(setup: &mut Setup) {
+    let installs = Installs::read(&setup.places.state_dir).unwrap_or_default();
+    setup.context.settings.hooked = installs.hooked(setup.agent.name);
+    setup.context.settings.calls = calls_of_this_process(setup.agent);
 }
 
 /// One settings file that we edited.

@@ -11,16 +11,15 @@ mod failure;
 mod files;
 mod installs;
 mod pipeline;
-mod setup;
 mod start;
 mod terminal;
 #[doc(hidden)]
 pub mod testing;
-mod wall;
 
 use std::process::ExitCode;
 
 use clap::Parser;
+use config::setup;
 
 pub use args::command;
 

@@ -25,16 +25,19 @@ pub(crate) fn hint(text: &str) {
     write_error(&labelled("hint:", Paint::BoldCyan, text, error_colour()));
 }
 
+/// Prints `warning: …` to standard error: what went wrong without ending the work.
+pub(crate) fn warning(text: &str) {
+    write_error(&labelled("warning:", Paint::BoldYellow, text, error_colour()));
+}
+
 /// Prints `note: …` to standard error: what the user should know, but need not act on.
-#[allow(dead_code, reason = "for the messages of a run")]
 pub(crate) fn note(text: &str) {
     write_error(&labelled("note:", Paint::BoldCyan, text, error_colour()));
 }
 
 /// Prints indented `label: value` lines to standard error, with the values aligned. They explain
 /// the line above them.
-#[allow(dead_code, reason = "for the messages of a run")]
-pub(crate) fn details(rows: &[(&str, &str)]) {
+pub(crate) fn details(rows: &[(&str, String)]) {
     write_error(&aligned(rows, error_colour()));
 }
 
@@ -46,9 +49,9 @@ fn labelled(label: &str, paint: Paint, text: &str, colour: Colour) -> String {
     format!("{} {}", painted(label, paint, colour), plain_lines(text))
 }
 
-fn aligned(rows: &[(&str, &str)], colour: Colour) -> String {
+fn aligned(rows: &[(&str, String)], colour: Colour) -> String {
     let width = rows.iter().map(|(label, _)| label.len() + 1).max().unwrap_or(0);
-    let row = |(label, value): &(&str, &str)| {
+    let row = |(label, value): &(&str, String)| {
         let label = painted(&format!("{label}:"), Paint::Bold, colour);
         format!("  {}{}\n", padded(&label, width + 1), plain(value))
     };
@@ -108,6 +111,8 @@ pub(crate) enum Paint {
     BoldRed,
     /// The words `hint` and `note`.
     BoldCyan,
+    /// The label of a warning.
+    BoldYellow,
 }
 
 impl Paint {
@@ -121,6 +126,7 @@ impl Paint {
             Self::Yellow => "33",
             Self::BoldRed => "1;31",
             Self::BoldCyan => "1;36",
+            Self::BoldYellow => "1;33",
         }
     }
 }
@@ -203,7 +209,10 @@ mod tests {
 
     #[test]
     fn details_are_aligned_with_and_without_colour() {
-        let rows = [("why", "outside the workspace"), ("allow", "ringwall grant read a")];
+        let rows = [
+            ("why", "outside the workspace".to_owned()),
+            ("allow", "ringwall grant read a".to_owned()),
+        ];
         let plain = "  why:   outside the workspace\n  allow: ringwall grant read a\n";
         assert_eq!(aligned(&rows, Colour::Off), plain);
         let bold = "  \x1b[1mwhy:\x1b[0m   outside the workspace\n  \x1b[1mallow:\x1b[0m ringwall \

@@ -15,6 +15,7 @@ mod merge;
 mod project;
 mod quarantine;
 mod schema;
+pub mod setup;
 mod trust;
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! [`Plan`]: what a wall is to be, as plain data. Nothing here says how it is built.
 
 use std::ffi::OsString;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{AbsPath, ByteSize, Level};
+use crate::{AbsPath, ByteSize, Level, Origin};
 
 /// Everything that is fixed about a run before it starts.
 ///
@@ -31,7 +32,7 @@ pub struct Plan {
     /// Files of the workspace that may be made although it is read-only.
     pub late: Vec<AbsPath>,
     /// The whole environment of the command. Only the names are shown: values can be secrets.
-    #[serde(serialize_with = "names")]
+    #[serde(serialize_with = "names", deserialize_with = "variables")]
     pub environment: Vec<(OsString, OsString)>,
     /// Which network it sees.
     pub network: Net,
@@ -60,8 +61,122 @@ pub struct Piece {
     pub kind: Kind,
     /// Whether it is a directory; what is mounted must be of the kind of what it is mounted on.
     pub directory: bool,
-    /// Why it is there.
-    pub why: String,
+    /// Why it is there. Text shows it in words; between processes it is exact.
+    #[serde(serialize_with = "in_words", deserialize_with = "from_words")]
+    pub why: Cause,
+}
+
+/// Why a piece is in a plan.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Cause {
+    /// The workspace itself.
+    Workspace,
+    /// The level shows the whole home directory.
+    LevelFull,
+    /// A toolchain of the system or of the user, to be read.
+    Toolchain,
+    /// A toolchain whose changes stay in the run.
+    PrivateToolchain,
+    /// A cache that is empty at first and gone with the run.
+    PrivateCache,
+    /// Credentials among the files of a toolchain.
+    Credentials,
+    /// State of the agent that stays in the run.
+    AgentPrivate,
+    /// State of the agent that is kept.
+    AgentKept,
+    /// A rule of the user allows it.
+    Grant {
+        /// The rule as it is written.
+        rule: String,
+        /// Where it is written.
+        origin: Origin,
+    },
+    /// A rule of the user denies it.
+    Denied,
+    /// A protected name, or what one leads to.
+    Protected,
+    /// A directory on the way to a protected name.
+    HoldsProtected,
+    /// Files of Ringwall itself.
+    Ringwall,
+    /// Another checkout of the same repository.
+    OtherCheckout,
+    /// The repository of a linked worktree.
+    Worktree(WorktreePart),
+    /// Not granted, inside a directory that is private to the run.
+    NotGranted,
+    /// Devices, terminals.
+    Devices,
+    /// One device.
+    Device,
+    /// Shared memory of the run.
+    SharedMemory,
+    /// The processes of the run.
+    Processes,
+    /// Temporary files of the run.
+    Temporary,
+    /// A file that is generated for the run.
+    Generated,
+    /// Read back from text, which has no more than the words.
+    Words(String),
+}
+
+/// A part of the repository that a linked worktree belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WorktreePart {
+    /// The directory that all worktrees share.
+    Common,
+    /// Where new objects go.
+    NewObjects,
+    /// Objects that exist already.
+    OldObjects,
+    /// The worktree's own directory in the repository.
+    OwnState,
+    /// What says which repository the worktree belongs to.
+    Links,
+    /// The worktree's own branch.
+    OwnBranch,
+    /// Another branch.
+    OtherBranch,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Workspace => "the workspace",
+            Self::LevelFull => "the level is full",
+            Self::Toolchain => "toolchain",
+            Self::PrivateToolchain => "toolchain, private when written",
+            Self::PrivateCache => "private cache",
+            Self::Credentials => "it holds credentials",
+            Self::AgentPrivate => "the agent's own, private when written",
+            Self::AgentKept => "the agent's own",
+            Self::Grant { rule, origin } => return write!(f, "`{rule}` ({origin})"),
+            Self::Denied => "denied",
+            Self::Protected => "protected",
+            Self::HoldsProtected => "something in it is protected",
+            Self::Ringwall => "Ringwall's own",
+            Self::OtherCheckout => "another checkout",
+            Self::Worktree(part) => match part {
+                WorktreePart::Common => "the repository of this worktree",
+                WorktreePart::NewObjects => "new objects",
+                WorktreePart::OldObjects => "objects that are there",
+                WorktreePart::OwnState => "this worktree's own state",
+                WorktreePart::Links => "where this worktree belongs",
+                WorktreePart::OwnBranch => "this worktree's branch",
+                WorktreePart::OtherBranch => "another branch",
+            },
+            Self::NotGranted => "not private, not granted",
+            Self::Devices => "devices",
+            Self::Device => "device",
+            Self::SharedMemory => "private shared memory",
+            Self::Processes => "the run's own processes",
+            Self::Temporary => "private",
+            Self::Generated => "made for the run",
+            Self::Words(words) => words,
+        })
+    }
 }
 
 /// What a piece of ground is.
@@ -216,7 +331,39 @@ fn lossy<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
 }
 
 fn exact<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
-    OsString::deserialize(deserializer).map(PathBuf::from)
+    if deserializer.is_human_readable() {
+        String::deserialize(deserializer).map(PathBuf::from)
+    } else {
+        OsString::deserialize(deserializer).map(PathBuf::from)
+    }
+}
+
+fn in_words<S: Serializer>(cause: &Cause, serializer: S) -> Result<S::Ok, S::Error> {
+    if serializer.is_human_readable() {
+        serializer.collect_str(cause)
+    } else {
+        cause.serialize(serializer)
+    }
+}
+
+fn from_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Cause, D::Error> {
+    if deserializer.is_human_readable() {
+        String::deserialize(deserializer).map(Cause::Words)
+    } else {
+        Cause::deserialize(deserializer)
+    }
+}
+
+/// Text has only the names of variables, so they come back without values.
+fn variables<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<(OsString, OsString)>, D::Error> {
+    if deserializer.is_human_readable() {
+        let names = Vec::<String>::deserialize(deserializer)?;
+        Ok(names.into_iter().map(|name| (name.into(), OsString::new())).collect())
+    } else {
+        Vec::deserialize(deserializer)
+    }
 }
 
 fn names<S: Serializer>(

@@ -5,19 +5,19 @@ use std::ffi::{OsStr, OsString};
 use model::plan::PROXY_PORT;
 use model::{Level, Net};
 
-use super::{Site, toolchain};
+use super::{Machine, toolchain};
 use policy::{Context, Policy};
 
 pub(super) fn build(
     policy: &Policy,
     context: &Context,
-    site: &Site,
+    machine: &Machine,
     net: Net,
 ) -> Vec<(OsString, OsString)> {
     let passes = |name: &OsStr| {
         let name = name.to_string_lossy();
         let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
-        let by_user = by_user.chain(site.agent.pass.iter().map(String::as_str));
+        let by_user = by_user.chain(machine.agent.pass.iter().map(String::as_str));
         let by_table = toolchain::VARIABLES.iter().copied();
         let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, ..)| *name);
         by_table.chain(homes).chain(by_user).any(|rule| match rule.strip_suffix('*') {
@@ -26,8 +26,8 @@ pub(super) fn build(
         })
     };
     let mut variables: Vec<_> =
-        site.environment.iter().filter(|(name, _)| passes(name)).cloned().collect();
-    for (name, value) in &site.agent.set {
+        machine.environment.iter().filter(|(name, _)| passes(name)).cloned().collect();
+    for (name, value) in &machine.agent.set {
         if !variables.iter().any(|(known, _)| known == name.as_str()) {
             variables.push((name.into(), value.into()));
         }
@@ -50,7 +50,7 @@ pub(super) fn build(
         }
     }
     if policy.git.pin_env.value
-        && let Some(worktree) = &site.worktree
+        && let Some(worktree) = &machine.worktree
     {
         set("GIT_DIR", worktree.own.as_path().into());
         set("GIT_WORK_TREE", context.workspace.as_path().into());

@@ -2,9 +2,9 @@
 
 use std::path::Path;
 
-use model::{AbsPath, Kind, Level, Link};
+use model::{AbsPath, Cause, Kind, Level, Link};
 
-use super::{Layout, Site};
+use super::{Layout, Machine};
 use policy::Context;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
@@ -21,34 +21,34 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
 const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: dns\nhosts: files dns\n\
     networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
 
-pub(super) fn put(layout: &mut Layout, context: &Context, site: &Site, level: Level) {
+pub(super) fn put(layout: &mut Layout, context: &Context, machine: &Machine, level: Level) {
     let fixed = [
-        ("/dev", Kind::Scratch, "devices"),
-        ("/dev/pts", Kind::Terminals, "devices"),
-        ("/dev/shm", Kind::Scratch, "private shared memory"),
-        ("/proc", Kind::Processes, "the run's own processes"),
-        ("/tmp", Kind::Scratch, "private"),
-        ("/var/tmp", Kind::Scratch, "private"),
+        ("/dev", Kind::Scratch, Cause::Devices),
+        ("/dev/pts", Kind::Terminals, Cause::Devices),
+        ("/dev/shm", Kind::Scratch, Cause::SharedMemory),
+        ("/proc", Kind::Processes, Cause::Processes),
+        ("/tmp", Kind::Scratch, Cause::Temporary),
+        ("/var/tmp", Kind::Scratch, Cause::Temporary),
     ];
     for (path, kind, why) in fixed {
         layout.put(&at(path), kind, true, why);
     }
     for name in DEVICES {
-        layout.put(&at("/dev").join(name.as_ref()), Kind::Device, false, "device");
+        layout.put(&at("/dev").join(name.as_ref()), Kind::Device, false, Cause::Device);
     }
     for (name, target) in DEVICE_LINKS {
         let path = at("/dev").join(name.as_ref());
         layout.links.push(Link { path, target: target.into() });
     }
     if level < Level::Full {
-        for (path, text) in texts(context, site) {
-            layout.put(&path, Kind::Text(text), false, "made for the run");
+        for (path, text) in texts(context, machine) {
+            layout.put(&path, Kind::Text(text), false, Cause::Generated);
         }
     }
 }
 
-fn texts(context: &Context, site: &Site) -> Vec<(AbsPath, String)> {
-    let user = &site.user;
+fn texts(context: &Context, machine: &Machine) -> Vec<(AbsPath, String)> {
+    let user = &machine.user;
     let home = &context.home;
     // Some programs ask here for the home directory, and not in the environment.
     let roots_home = if user.uid == 0 { home.to_string() } else { "/root".into() };
@@ -75,7 +75,7 @@ fn texts(context: &Context, site: &Site) -> Vec<(AbsPath, String)> {
         (at("/etc/nsswitch.conf"), NAME_SERVICES.into()),
         (at("/etc/resolv.conf"), "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n".into()),
     ];
-    let gitconfig = gitconfig(site);
+    let gitconfig = gitconfig(machine);
     if !gitconfig.is_empty() {
         texts.push((home.join(".gitconfig".as_ref()), gitconfig));
     }
@@ -84,14 +84,14 @@ fn texts(context: &Context, site: &Site) -> Vec<(AbsPath, String)> {
 
 /// What git takes from the user: a name and an address. A linked worktree must not tidy up the
 /// repository that it belongs to.
-fn gitconfig(site: &Site) -> String {
+fn gitconfig(machine: &Machine) -> String {
     let mut text = String::new();
-    if let Some(identity) = &site.identity {
+    if let Some(identity) = &machine.identity {
         let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let (name, email) = (quoted(&identity.name), quoted(&identity.email));
         text.push_str(&format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"));
     }
-    if site.worktree.is_some() {
+    if machine.worktree.is_some() {
         text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n");
     }
     text

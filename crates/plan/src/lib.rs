@@ -1,33 +1,35 @@
 //! [`compile`]: a policy and what is known of the machine become a [`Plan`].
 //!
-//! Pure: the caller looks at the machine first ([`Site`]), the plan is data, and nothing here says
+//! Pure: the caller looks at the machine first ([`Machine`]), the plan is data, and nothing here says
 //! how a kernel is made to hold it.
 
-mod doors;
 mod environment;
+mod explain;
 mod files;
-mod git;
-mod interest;
-mod quiet;
+mod ports;
+mod protections;
+mod quiet_list;
 pub mod toolchain;
+mod worktree;
 
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Bounds, Kind, Level, Link, Net, Piece, Plan};
+use model::{AbsPath, Base, Bounds, Cause, Kind, Level, Link, Net, Piece, Plan};
 
-pub use doors::too_many_ways;
-pub use git::{KEPT, OWN_KEPT, WRITTEN, Worktree};
-pub use interest::{GIT_NAMES, Interest, Mark};
-pub use quiet::Quiet;
+pub use explain::Explainer;
+pub use ports::too_many_ports;
+pub use protections::{GIT_NAMES, Mark, Protections};
+pub use quiet_list::QuietList;
+pub use worktree::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 
 use policy::{Context, NetworkRules, PathRule, Policy};
 use toolchain::Use;
 
 /// What the machine looks like, as far as a plan depends on it.
 #[derive(Debug, Clone, Default)]
-pub struct Site {
+pub struct Machine {
     /// What stands at each path that was asked for, by its text; nothing stands where none is named.
     pub entries: BTreeMap<OsString, Entry>,
     /// Entries below writable ground that the wall must treat by themselves.
@@ -43,7 +45,7 @@ pub struct Site {
     /// Who runs.
     pub user: User,
     /// What the agent that runs needs of the host.
-    pub agent: AgentSite,
+    pub agent: AgentState,
     /// The terminal on standard input, where it is one.
     pub terminal: Option<PathBuf>,
 }
@@ -83,13 +85,13 @@ pub struct Grant {
     pub directory: bool,
     /// Whether the rule names it, and no pattern happens to match it.
     pub named: bool,
-    /// The rule's text and place.
-    pub why: String,
+    /// The rule that grants it.
+    pub why: Cause,
 }
 
 /// What the agent that runs needs of the host.
 #[derive(Debug, Clone, Default)]
-pub struct AgentSite {
+pub struct AgentState {
     /// Directories whose changes stay private, with whether they are there.
     pub private: Vec<(AbsPath, bool)>,
     /// Files of which there is a private copy: from where, to where.
@@ -162,30 +164,30 @@ pub fn compile(
     context: &Context,
     network: &NetworkRules,
     cwd: &AbsPath,
-    site: &Site,
+    machine: &Machine,
 ) -> Plan {
     let level = policy.level.value;
     let mut layout = Layout { pieces: BTreeMap::new(), links: Vec::new() };
     if level < Level::Full {
-        system(&mut layout, site);
-        home(&mut layout, context, site);
+        system(&mut layout, machine);
+        home(&mut layout, context, machine);
     } else {
-        layout.put(&context.home, Kind::Write, true, "the level is full");
+        layout.put(&context.home, Kind::Write, true, Cause::LevelFull);
     }
-    agent(&mut layout, site);
-    files::put(&mut layout, context, site, level);
+    agent(&mut layout, machine);
+    files::put(&mut layout, context, machine, level);
     for place in [&context.workspace, &context.home] {
         outside(&mut layout, place);
     }
     workspace(&mut layout, context, level);
     let mut late = Vec::new();
-    for grant in &site.grants {
+    for grant in &machine.grants {
         late.extend(put_grant(&mut layout, context, level, grant));
     }
-    if let Some(worktree) = &site.worktree {
-        git::put(&mut layout, worktree, context, level);
+    if let Some(worktree) = &machine.worktree {
+        worktree::put(&mut layout, worktree, context, level);
     }
-    protect(&mut layout, context, site);
+    protect(&mut layout, context, machine);
     let net = if level == Level::Full { Net::Host } else { Net::Own };
     Plan {
         cwd: cwd.clone(),
@@ -195,11 +197,11 @@ pub fn compile(
         base: if level == Level::Full { Base::Host } else { Base::Nothing },
         pieces: layout.pieces.into_values().collect(),
         links: layout.links,
-        copies: site.agent.copied.clone(),
+        copies: machine.agent.copied.clone(),
         late,
-        environment: environment::build(policy, context, site, net),
+        environment: environment::build(policy, context, machine, net),
         network: net,
-        doors: doors::ways(network),
+        doors: ports::ways(network),
         limits: bounds(policy),
     }
 }
@@ -211,12 +213,12 @@ struct Layout {
 }
 
 impl Layout {
-    fn put(&mut self, path: &AbsPath, kind: Kind, directory: bool, why: &str) {
-        let piece = Piece { path: path.clone(), kind, directory, why: why.into() };
+    fn put(&mut self, path: &AbsPath, kind: Kind, directory: bool, why: Cause) {
+        let piece = Piece { path: path.clone(), kind, directory, why };
         self.pieces.insert(path.clone(), piece);
     }
 
-    fn put_entry(&mut self, path: &Path, entry: &Entry, kind: Kind, why: &str) {
+    fn put_entry(&mut self, path: &Path, entry: &Entry, kind: Kind, why: Cause) {
         let Ok(path) = AbsPath::lexical(path) else { return };
         match entry {
             Entry::Link(target) => self.links.push(Link { path, target: target.clone() }),
@@ -297,7 +299,7 @@ impl Layout {
     fn pin_above(&mut self, path: &AbsPath) {
         let mut at = path.parent();
         while !self.pieces.contains_key(&at) && at != at.parent() && self.around(&at).is_some() {
-            self.put(&at, Kind::Pinned, true, "something in it is protected");
+            self.put(&at, Kind::Pinned, true, Cause::HoldsProtected);
             at = at.parent();
         }
     }
@@ -307,17 +309,18 @@ fn shows_host(piece: &Piece) -> bool {
     matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned)
 }
 
-fn system(layout: &mut Layout, site: &Site) {
-    let mut put = |path: &Path, entry| layout.put_entry(path, entry, Kind::Read, "toolchain");
+fn system(layout: &mut Layout, machine: &Machine) {
+    let mut put = |path: &Path, entry| layout.put_entry(path, entry, Kind::Read, Cause::Toolchain);
     for row in toolchain::SYSTEM {
         let Some(start) = row.strip_suffix('*') else {
-            site.entries
+            machine
+                .entries
                 .get(OsStr::new(row))
                 .into_iter()
                 .for_each(|entry| put(Path::new(row), entry));
             continue;
         };
-        for (path, entry) in &site.entries {
+        for (path, entry) in &machine.entries {
             let ending = path.to_str().and_then(|path| path.strip_prefix(start));
             if ending.is_some_and(|ending| !ending.contains('/')) {
                 put(Path::new(path), entry);
@@ -326,33 +329,35 @@ fn system(layout: &mut Layout, site: &Site) {
     }
 }
 
-fn home(layout: &mut Layout, context: &Context, site: &Site) {
-    for (path, kind) in usual(&context.home, &site.environment) {
+fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
+    for (path, kind) in usual(&context.home, &machine.environment) {
         // What lies in the workspace is the workspace's, and home is no toolchain.
         let home = context.home.as_path().starts_with(&path);
         if home || path.starts_with(context.workspace.as_path()) {
             continue;
         }
-        match (kind, site.entries.get(path.as_os_str())) {
+        match (kind, machine.entries.get(path.as_os_str())) {
             (Use::Scratch, _) => {
                 let Ok(path) = AbsPath::lexical(&path) else { continue };
-                layout.put(&path, Kind::Scratch, true, "private cache");
+                layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
             }
             // A cache that is not there yet is private from the first.
             (Use::Overlay, None) => {
                 if let Ok(path) = AbsPath::lexical(&path)
                     && layout.around(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
                 {
-                    layout.put(&path, Kind::Scratch, true, "private cache");
+                    layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
                 }
             }
             (_, None) => {}
-            (Use::Read, Some(entry)) => layout.put_entry(&path, entry, Kind::Read, "toolchain"),
+            (Use::Read, Some(entry)) => {
+                layout.put_entry(&path, entry, Kind::Read, Cause::Toolchain)
+            }
             (Use::Overlay | Use::Layered, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Overlay, "toolchain, private when written");
+                layout.put_entry(&path, entry, Kind::Overlay, Cause::PrivateToolchain);
             }
             (Use::Closed, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Closed, "it holds credentials");
+                layout.put_entry(&path, entry, Kind::Closed, Cause::Credentials);
             }
         }
     }
@@ -380,23 +385,23 @@ fn outside(layout: &mut Layout, place: &AbsPath) {
     let below = place.as_path().strip_prefix(around.path.as_path()).ok();
     let Some(first) = below.and_then(|below| below.components().next()) else { return };
     let top = around.path.join(first.as_os_str());
-    layout.put(&top, Kind::Outside, true, "not private, not granted");
+    layout.put(&top, Kind::Outside, true, Cause::NotGranted);
 }
 
 /// The agent's own places: the host's to read, private to write, but for what must be kept.
-fn agent(layout: &mut Layout, site: &Site) {
-    for (path, there) in &site.agent.private {
+fn agent(layout: &mut Layout, machine: &Machine) {
+    for (path, there) in &machine.agent.private {
         let kind = if *there { Kind::Overlay } else { Kind::Scratch };
-        layout.put(path, kind, true, "the agent's own, private when written");
+        layout.put(path, kind, true, Cause::AgentPrivate);
     }
-    for (path, directory) in &site.agent.kept {
-        layout.put(path, Kind::Write, *directory, "the agent's own");
+    for (path, directory) in &machine.agent.kept {
+        layout.put(path, Kind::Write, *directory, Cause::AgentKept);
     }
 }
 
 fn workspace(layout: &mut Layout, context: &Context, level: Level) {
     let kind = if level >= Level::Readwrite { Kind::Write } else { Kind::Read };
-    layout.put(&context.workspace, kind, true, "the workspace");
+    layout.put(&context.workspace, kind, true, Cause::Workspace);
 }
 
 /// Adds what a rule grants; what is granted but does not exist yet is made when it is first
@@ -426,23 +431,18 @@ fn put_grant(
             // What can be read already needs no piece of its own, and reading must not take away
             // what another rule lets be written.
             if grant.write || !layout.readable(&grant.path) {
-                layout.put(&grant.path, kind, *entry == Entry::Directory, &grant.why);
+                layout.put(&grant.path, kind, *entry == Entry::Directory, grant.why.clone());
             }
         }
     }
     None
 }
 
-/// Why a piece of the run's own ground cannot be written, whatever is granted.
-pub const PROTECTED: &str = "protected";
-/// The same for the checkouts of other worktrees.
-pub const ANOTHER_CHECKOUT: &str = "another checkout";
-
 /// Lays protection over the ground: names that nothing may write, paths that nothing may read,
 /// Ringwall's own files, other checkouts of the same repository.
-fn protect(layout: &mut Layout, context: &Context, site: &Site) {
+fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
     let (hidden, kept): (Vec<_>, Vec<_>) =
-        site.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
+        machine.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
     // What is denied comes first: nothing in it is there to be kept.
     for marked in hidden.into_iter().chain(kept) {
         // A link in the workspace may lead there. What the host has there is not shown.
@@ -452,13 +452,13 @@ fn protect(layout: &mut Layout, context: &Context, site: &Site) {
         let writable = layout.writable(&marked.path);
         let kind = match marked.mark {
             Mark::Hidden => Kind::Closed,
-            Mark::Frozen | Mark::Held if !writable => continue,
-            Mark::Held if marked.entry == Entry::Directory => Kind::Pinned,
-            Mark::Frozen | Mark::Held => Kind::Read,
+            Mark::ReadOnly | Mark::Pinned if !writable => continue,
+            Mark::Pinned if marked.entry == Entry::Directory => Kind::Pinned,
+            Mark::ReadOnly | Mark::Pinned => Kind::Read,
         };
         let why = match marked.mark {
-            Mark::Hidden => "denied",
-            Mark::Frozen | Mark::Held => PROTECTED,
+            Mark::Hidden => Cause::Denied,
+            Mark::ReadOnly | Mark::Pinned => Cause::Protected,
         };
         layout.put(&marked.path, kind, marked.entry == Entry::Directory, why);
         if writable {
@@ -470,10 +470,10 @@ fn protect(layout: &mut Layout, context: &Context, site: &Site) {
     for path in context.own_files.iter().filter(|path| !context.workspace.is_within(path)) {
         layout.take_back(path);
     }
-    let own = context.own_files.iter().map(|path| (path, "Ringwall's own"));
-    let others = context.closed.iter().map(|path| (path, ANOTHER_CHECKOUT));
+    let own = context.own_files.iter().map(|path| (path, Cause::Ringwall));
+    let others = context.closed.iter().map(|path| (path, Cause::OtherCheckout));
     for (path, why) in own.chain(others) {
-        let known = site.entries.get(path.as_path().as_os_str());
+        let known = machine.entries.get(path.as_path().as_os_str());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
         // On private ground they are not there at all, which is better still.
         let inside = path.is_within(&context.workspace) || layout.writes_host(path);

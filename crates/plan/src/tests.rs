@@ -27,7 +27,7 @@ fn marked(path: &str, mark: Mark, entry: Entry) -> Marked {
     Marked { path: at(path), mark, entry }
 }
 
-fn site() -> Site {
+fn machine() -> Machine {
     let entries = [
         ("/usr", Entry::Directory),
         ("/bin", Entry::Link("usr/bin".into())),
@@ -37,12 +37,12 @@ fn site() -> Site {
         ("/home/u/.local/bin", Entry::Directory),
         ("/home/u/proj/ringwall.toml", Entry::File),
     ];
-    Site {
+    Machine {
         entries: entries.into_iter().map(|(path, entry)| (path.into(), entry)).collect(),
         marked: vec![
-            marked("/home/u/proj/.git", Mark::Held, Entry::Directory),
-            marked("/home/u/proj/.git/config", Mark::Frozen, Entry::File),
-            marked("/home/u/proj/sub/deep/.git/hooks", Mark::Frozen, Entry::Directory),
+            marked("/home/u/proj/.git", Mark::Pinned, Entry::Directory),
+            marked("/home/u/proj/.git/config", Mark::ReadOnly, Entry::File),
+            marked("/home/u/proj/sub/deep/.git/hooks", Mark::ReadOnly, Entry::Directory),
             marked("/home/u/proj/.env", Mark::Hidden, Entry::File),
         ],
         environment: vec![
@@ -50,19 +50,19 @@ fn site() -> Site {
             ("AWS_SECRET_ACCESS_KEY".into(), "s".into()),
             ("CARGO_HOME".into(), "/".into()),
         ],
-        ..Site::default()
+        ..Machine::default()
     }
 }
 
 fn plan(level: Level) -> Plan {
     let mut policy = Policy::built_in();
     policy.level = Sourced::built_in(level);
-    compiled(&policy, &context(), &site())
+    compiled(&policy, &context(), &machine())
 }
 
-fn compiled(policy: &Policy, context: &Context, site: &Site) -> Plan {
+fn compiled(policy: &Policy, context: &Context, machine: &Machine) -> Plan {
     let network = NetworkRules::new(policy, &[], context.grant_file.clone());
-    compile(policy, context, &network, &context.workspace, site)
+    compile(policy, context, &network, &context.workspace, machine)
 }
 
 fn kind<'a>(plan: &'a Plan, path: &str) -> Option<&'a Kind> {
@@ -139,7 +139,7 @@ fn the_environment_is_built_from_nothing() {
 #[test]
 fn what_is_denied_holds_whatever_else_is_said_of_what_lies_in_it() {
     let policy = Policy::built_in();
-    let link = |path| marked(path, Mark::Frozen, Entry::File);
+    let link = |path| marked(path, Mark::ReadOnly, Entry::File);
     let marks = [
         // A protected name that is a link may lead there, and may be found first.
         link("/home/u/proj/secrets/key"),
@@ -151,8 +151,8 @@ fn what_is_denied_holds_whatever_else_is_said_of_what_lies_in_it() {
         marked("/proc", Mark::Hidden, Entry::Directory),
         marked("/dev/null", Mark::Hidden, Entry::File),
     ];
-    let site = Site { marked: marks.into(), ..site() };
-    let plan = compiled(&policy, &context(), &site);
+    let machine = Machine { marked: marks.into(), ..machine() };
+    let plan = compiled(&policy, &context(), &machine);
     for path in ["/home/u/proj/secrets", "/home/u/proj/secrets/key", "/home/u/.cargo/registry"] {
         assert!(!plan.allows(&at(path), false), "{path}");
     }
@@ -168,7 +168,7 @@ fn a_place_in_the_middle_of_private_ground_stays_outside() {
     let mut context = context();
     context.workspace = at("/tmp/a/proj");
     context.home = at("/tmp/a/home");
-    let plan = compiled(&Policy::built_in(), &context, &Site::default());
+    let plan = compiled(&Policy::built_in(), &context, &Machine::default());
     assert_eq!(kind(&plan, "/tmp/a"), Some(&Kind::Outside));
     assert!(!plan.allows(&at("/tmp/a/other/x"), false));
     assert!(plan.allows(&at("/tmp/a/proj/x"), true));
@@ -185,10 +185,10 @@ fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
         entry: None,
         named: true,
         directory: false,
-        why: "phase".into(),
+        why: Cause::Words("phase".into()),
     };
-    let site = Site { grants: vec![grant], ..site() };
-    let plan = compiled(&policy, &context(), &site);
+    let machine = Machine { grants: vec![grant], ..machine() };
+    let plan = compiled(&policy, &context(), &machine);
     assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
     assert!(plan.allows(&at("/home/u/proj/TODO.md"), true));
     assert!(!plan.allows(&at("/home/u/proj/src/main.rs"), true));
@@ -202,10 +202,10 @@ fn a_read_grant_takes_no_write_away() {
         named: true,
         directory: false,
         entry: Some(Entry::Directory),
-        why: "rule".into(),
+        why: Cause::Words("rule".into()),
     };
     let grants = vec![grant("/data", true), grant("/data/in", false), grant("/lib2", false)];
-    let plan = compiled(&Policy::built_in(), &context(), &Site { grants, ..site() });
+    let plan = compiled(&Policy::built_in(), &context(), &Machine { grants, ..machine() });
     assert!(plan.allows(&at("/data/in/x"), true));
     assert!(plan.allows(&at("/lib2/x"), false) && !plan.allows(&at("/lib2/x"), true));
 }
@@ -214,7 +214,7 @@ fn a_read_grant_takes_no_write_away() {
 fn habits_are_quiet_and_secrets_are_not() {
     let (policy, context) = (Policy::built_in(), context());
     assert_eq!(policy.violation.action.value, ViolationAction::Stop);
-    let quiet = Quiet::new(&policy, &context);
+    let quiet = QuietList::new(&policy, &context);
     for path in [
         "/home/u/.gitconfig",
         "/home/u/package.json",
@@ -237,7 +237,7 @@ fn habits_are_quiet_and_secrets_are_not() {
     assert!(quiet.covers_write(&at("/usr/lib/python3/__pycache__/x.pyc")));
     assert!(!quiet.covers_write(&at("/home/u/.bashrc")));
     for path in ["/home/u/.config", "/home/u/.config/procps", "/home/u/.java", "/home/u/.local"] {
-        assert!(quiet.covers_birth(&at(path)), "{path}");
+        assert!(quiet.covers_new_directory(&at(path)), "{path}");
     }
     for path in [
         "/home/u/notes",
@@ -249,24 +249,24 @@ fn habits_are_quiet_and_secrets_are_not() {
         "/home/v/.java",
         "/srv/.java",
     ] {
-        assert!(!quiet.covers_birth(&at(path)), "{path}");
+        assert!(!quiet.covers_new_directory(&at(path)), "{path}");
     }
 }
 
 #[test]
 fn a_variable_opens_a_toolchain_and_nothing_around_it() {
-    let mut site = site();
+    let mut machine = machine();
     let mut name = |variable: &str, path: &str| {
-        site.environment.push((variable.into(), path.into()));
-        site.entries.insert(path.into(), Entry::Directory);
+        machine.environment.push((variable.into(), path.into()));
+        machine.entries.insert(path.into(), Entry::Directory);
     };
     name("CARGO_HOME", "/data/cargo");
     name("GOPATH", "/home/u");
     name("RUSTUP_HOME", "/home");
     name("VIRTUAL_ENV", "/home/u/proj/.venv");
-    site.environment.retain(|(_, value)| value != "/");
-    site.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
-    let plan = compiled(&Policy::built_in(), &context(), &site);
+    machine.environment.retain(|(_, value)| value != "/");
+    machine.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
+    let plan = compiled(&Policy::built_in(), &context(), &machine);
     for (path, read, write) in [
         ("/data/cargo/registry", true, true),
         ("/data/cargo/credentials.toml", false, false),
@@ -281,11 +281,11 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
 
 #[test]
 fn a_row_of_the_system_may_stand_for_any_ending() {
-    let mut site = site();
+    let mut machine = machine();
     for path in ["/etc/java.13", "/etc/java-21-openjdk", "/etc/java.13/below"] {
-        site.entries.insert(path.into(), Entry::Directory);
+        machine.entries.insert(path.into(), Entry::Directory);
     }
-    let plan = compiled(&Policy::built_in(), &context(), &site);
+    let plan = compiled(&Policy::built_in(), &context(), &machine);
     assert_eq!(kind(&plan, "/etc/java.13"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java-21-openjdk"), Some(&Kind::Read));
     assert_eq!(kind(&plan, "/etc/java.13/below"), None);

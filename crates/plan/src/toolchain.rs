@@ -355,7 +355,7 @@ pub const QUIET_SYSTEM: &[&str] = &[
 
 /// Directories below home in which ordinary programs make one for themselves whether they need it or
 /// not, as they do with a dot in home itself. A new one is refused, and no reason to stop.
-pub const QUIET_NURSERIES: &[&str] = &[".config", ".local", ".local/share"];
+pub const QUIET_PARENTS: &[&str] = &[".config", ".local", ".local/share"];
 
 /// What ordinary programs write on their way out, or beside what they read: refused, and no reason
 /// to stop. Names at any depth.

@@ -129,7 +129,7 @@ mod tests {
             path: path(odd("/work")),
             directory: kind != Kind::Closed,
             kind,
-            why: "because".into(),
+            why: model::Cause::Workspace,
         };
         Plan {
             cwd: path("/work"),

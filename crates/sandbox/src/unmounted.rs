@@ -38,7 +38,7 @@ impl Unmounted {
         });
         let mut pieces: Vec<_> =
             others.into_iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
-        let (path, why) = (private.clone(), "private to this run".to_owned());
+        let (path, why) = (private.clone(), model::Cause::Temporary);
         pieces.push(Piece { path, kind: Kind::Write, directory: true, why });
         pieces.sort_by(|a, b| a.path.cmp(&b.path));
         let mut environment = plan.environment.clone();

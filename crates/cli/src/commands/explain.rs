@@ -18,7 +18,7 @@ pub(super) fn run(args: ExplainArgs) -> Result<ExitCode, Failure> {
     let event = event(&args, agent)?;
     let mut setup =
         Setup::prepare(agent, &args.common.into(), &event.session).map_err(setup_failed)?;
-    setup.look_up_installs();
+    crate::installs::look_up(&mut setup);
     let judged = pipeline::judge(&setup, &event);
     let shown = if args.json {
         format!("{}\n", as_json(&judged.decision))

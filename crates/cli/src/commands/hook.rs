@@ -99,7 +99,7 @@ pub(crate) fn run(agent: &str, options: &Options) -> ExitCode {
 
 fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
     if matches!(event.kind, EventKind::SettingsChanged(_)) {
-        setup.look_up_installs();
+        crate::installs::look_up(&mut setup);
     }
     let Judged { actions, decision } = pipeline::judge(&setup, event);
     let mut decision = decision;

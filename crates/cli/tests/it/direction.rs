@@ -15,9 +15,26 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ringwall-agents", &["ringwall-model"]),
     ("ringwall-facts", &["ringwall-model"]),
     ("ringwall-audit", &["ringwall-model"]),
-    ("ringwall-config", &["ringwall-facts", "ringwall-model", "ringwall-policy"]),
+    (
+        "ringwall-config",
+        &["ringwall-agents", "ringwall-facts", "ringwall-model", "ringwall-policy"],
+    ),
     ("ringwall-sandbox", &["ringwall-model"]),
     ("ringwall-proxy", &["ringwall-model", "ringwall-policy"]),
+    (
+        "ringwall-run",
+        &[
+            "ringwall-agents",
+            "ringwall-audit",
+            "ringwall-config",
+            "ringwall-facts",
+            "ringwall-model",
+            "ringwall-plan",
+            "ringwall-policy",
+            "ringwall-proxy",
+            "ringwall-sandbox",
+        ],
+    ),
     (
         "ringwall",
         &[
@@ -29,6 +46,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
             "ringwall-plan",
             "ringwall-policy",
             "ringwall-proxy",
+            "ringwall-run",
             "ringwall-sandbox",
             "ringwall-shell",
         ],

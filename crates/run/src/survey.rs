@@ -7,18 +7,19 @@ use std::path::{Path, PathBuf};
 
 use agents::Agent;
 use model::{AbsPath, Level};
-use plan::{AgentSite, Entry, Grant, Mark, Marked, Site, Worktree};
+use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
-use super::finds::{Finds, entry};
-use super::made::Made;
-use super::sweep;
-use super::who::{identity, user};
-use super::worktree::worktree;
+use crate::created::Created;
+use crate::prepare::Purpose;
+use crate::scan::{Scan, entry};
+use crate::sweep;
+use crate::user::{identity, user};
+use crate::worktree::worktree;
 
 /// What was found.
 pub(crate) struct Survey {
-    pub(crate) site: Site,
+    pub(crate) machine: Machine,
     /// Protected paths that do not exist, but that a link already leads to.
     pub(crate) dangling: Vec<AbsPath>,
     /// Directories that git takes for repositories although they are not called so.
@@ -26,7 +27,7 @@ pub(crate) struct Survey {
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// What was granted outside the workspace and made for the run.
-    pub(crate) made: Made,
+    pub(crate) created: Created,
 }
 
 /// Looks at everything that a plan depends on.
@@ -35,35 +36,38 @@ pub(crate) fn survey(
     context: &Context,
     agent: Option<&Agent>,
     output: Option<&Path>,
-    plans_only: bool,
+    purpose: Purpose,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
     let mut entries = candidates(plan::candidates(&context.home, &environment), &context.home);
-    let mut finds = Finds::new(policy, context);
+    let mut scan = Scan::new(policy, context);
     for path in context.own_files.iter().chain(&context.closed) {
         // Where a link is on the way, what it leads to is among them.
-        let real = finds.resolver.resolve(path.as_path()).is_ok_and(|real| real == *path);
+        let real = scan.resolver.resolve(path.as_path()).is_ok_and(|real| real == *path);
         if let Some(entry) = entry(path.as_path()).filter(|_| real) {
             entries.insert(path.as_path().into(), entry);
         }
     }
-    finds.close_credentials(&plan::credentials(&context.home, &environment), &mut entries);
-    let home = finds.resolver.resolve(context.home.as_path());
+    scan.close_credentials(&plan::credentials(&context.home, &environment), &mut entries);
+    let home = scan.resolver.resolve(context.home.as_path());
     // Home is no toolchain, however a variable spells it.
     entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));
-    let mut grants = finds.grants(policy, context);
-    let made = if plans_only { Made::default() } else { Made::of(&mut grants, context) };
+    let mut grants = scan.grants(policy, context);
+    let created = match purpose {
+        Purpose::Plan => Created::default(),
+        Purpose::Run => Created::of(&mut grants, context),
+    };
     let worktree = worktree(&context.workspace);
-    let mut agent = agent.map(|agent| agent_site(agent, context)).unwrap_or_default();
+    let mut agent = agent.map(|agent| agent_state(agent, context, purpose)).unwrap_or_default();
     let roots = roots(policy, context, &grants);
     for root in &roots {
-        finds.look_through(root);
+        scan.look_through(root);
     }
     // What is told about a run is not the run's to write.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     let output = output.and_then(|path| AbsPath::lexical(&path).ok());
     if let Some(path) = output.filter(|path| roots.iter().any(|root| path.is_within(root))) {
-        finds.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::File });
+        scan.marked.push(Marked { path, mark: Mark::ReadOnly, entry: Entry::File });
     }
     // What a link leads to is not there by that.
     let real = entries.iter().filter(|(_, entry)| !matches!(entry, Entry::Link(_)));
@@ -71,19 +75,19 @@ pub(crate) fn survey(
     let repository = worktree.iter().flat_map(Worktree::places);
     let agents = agent.kept.iter().chain(&agent.private).map(|(path, _)| path.clone());
     let there: Vec<_> = tools.chain(repository).chain(agents).collect();
-    finds.deny_elsewhere(policy, context, &there);
+    scan.deny_elsewhere(policy, context, &there);
     if policy.level.value == Level::Full {
-        finds.protect_home(&context.home);
+        scan.protect_home(&context.home);
     }
-    agent.copied.retain(|(from, _)| finds.interest.hidden_by(from).is_none());
-    let Finds { mut marked, dangling, unreadable, heads, left_out, .. } = finds;
+    agent.copied.retain(|(from, _)| scan.protections.hidden_by(from).is_none());
+    let Scan { mut marked, dangling, unreadable, heads, left_out, .. } = scan;
     let repositories =
         heads.into_iter().filter(|dir| sweep::is_repository(dir.as_path())).collect();
     // What cannot be looked into might hold anything.
-    let frozen = |path| Marked { path, mark: Mark::Frozen, entry: Entry::Directory };
+    let frozen = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(frozen));
     let identity = identity(context.home.as_path());
-    let site = Site {
+    let machine = Machine {
         entries,
         marked,
         grants,
@@ -94,7 +98,7 @@ pub(crate) fn survey(
         agent,
         environment,
     };
-    Survey { site, dangling, repositories, left_out, made }
+    Survey { machine, dangling, repositories, left_out, created }
 }
 
 /// Which candidates there are. Home, and every directory in which one stands for all names with its
@@ -133,7 +137,7 @@ fn names(dir: &Path) -> Option<BTreeSet<OsString>> {
 }
 
 /// What the agent that runs needs of the host.
-fn agent_site(agent: &Agent, context: &Context) -> AgentSite {
+fn agent_state(agent: &Agent, context: &Context, purpose: Purpose) -> AgentState {
     let needs = &agent.in_run;
     let spelt = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
     let project: String = context.workspace.to_string().chars().map(spelt).collect();
@@ -141,7 +145,7 @@ fn agent_site(agent: &Agent, context: &Context) -> AgentSite {
         AbsPath::lexical(&context.home.as_path().join(text.replace("{project}", &project))).ok()
     };
     for made in needs.made.iter().filter_map(|text| at(text)) {
-        if made.parent().as_path().is_dir() {
+        if purpose == Purpose::Run && made.parent().as_path().is_dir() {
             // The agent would make it by itself; without it nothing it keeps there is kept.
             let _ = std::fs::create_dir(made.as_path());
         }
@@ -150,7 +154,7 @@ fn agent_site(agent: &Agent, context: &Context) -> AgentSite {
     let private = needs.private.iter().filter_map(|text| at(text));
     let kept = needs.kept.iter().filter_map(|text| at(text));
     let copied = needs.copied.iter().filter_map(|(from, to)| Some((at(from)?, at(to)?)));
-    AgentSite {
+    AgentState {
         private: private.map(|path| (path.clone(), there(&path).is_some())).collect(),
         kept: kept.filter_map(|path| there(&path).map(|found| (path, found.is_dir()))).collect(),
         // A private copy must not hide one that is there.
@@ -184,11 +188,11 @@ pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]
 /// The same below some directories.
 pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> Now {
     // What a new link leads to may have been there before.
-    let mut finds = Finds { follows: false, ..Finds::new(policy, context) };
+    let mut scan = Scan { follows: false, ..Scan::new(policy, context) };
     for dir in dirs {
-        finds.look_through(dir);
+        scan.look_through(dir);
     }
-    let Finds { marked, unreadable, heads, .. } = finds;
+    let Scan { marked, unreadable, heads, .. } = scan;
     Now { marked, unreadable, heads }
 }
 

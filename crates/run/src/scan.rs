@@ -1,4 +1,4 @@
-//! [`Finds`]: what the wall must treat by itself on a piece of ground.
+//! [`Scan`]: what the wall must treat by itself on a piece of ground.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -7,31 +7,33 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Level};
-use plan::{Entry, GIT_NAMES, Grant, Interest, Mark, Marked};
+use model::{AbsPath, Cause, Level};
+use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, Policy};
 
-use super::git_config::{Base, named_files};
+use crate::git_config::{Base, named_files};
 
 /// What the wall must treat by itself, while it is looked for.
-pub(super) struct Finds<'a> {
-    pub(super) interest: Interest<'a>,
-    pub(super) resolver: Resolver,
-    pub(super) marked: Vec<Marked>,
-    pub(super) dangling: Vec<AbsPath>,
-    pub(super) unreadable: Vec<AbsPath>,
-    pub(super) heads: Vec<AbsPath>,
+pub(crate) struct Scan<'a> {
+    pub(crate) protections: Protections<'a>,
+    pub(crate) resolver: Resolver,
+    pub(crate) marked: Vec<Marked>,
+    pub(crate) dangling: Vec<AbsPath>,
+    pub(crate) unreadable: Vec<AbsPath>,
+    pub(crate) heads: Vec<AbsPath>,
     /// Grants that are left out, and why.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
     /// Whether what links lead to counts too.
-    pub(super) follows: bool,
+    pub(crate) follows: bool,
 }
 
-impl<'a> Finds<'a> {
-    pub(super) fn new(policy: &'a Policy, context: &Context) -> Self {
+impl<'a> Scan<'a> {
+    pub(crate) fn new(policy: &'a Policy, context: &Context) -> Self {
         let mut resolver = Resolver::default();
         Self {
-            interest: Interest::new(policy, context, |path| resolver.resolve(path.as_path()).ok()),
+            protections: Protections::new(policy, context, |path| {
+                resolver.resolve(path.as_path()).ok()
+            }),
             resolver,
             marked: Vec::new(),
             dangling: Vec::new(),
@@ -43,12 +45,12 @@ impl<'a> Finds<'a> {
     }
 
     /// What rules grant and no rule denies.
-    pub(super) fn grants(&mut self, policy: &Policy, context: &Context) -> Vec<Grant> {
+    pub(crate) fn grants(&mut self, policy: &Policy, context: &Context) -> Vec<Grant> {
         let workspace = &context.workspace;
         let mut grants = Vec::new();
         for (rule, write) in plan::granting(policy, context) {
             let Some(prefix) = rule.value.prefix(workspace) else { continue };
-            let why = format!("`{}` ({})", rule.value.text(), rule.origin);
+            let why = Cause::Grant { rule: rule.value.text().into(), origin: rule.origin.clone() };
             let mut add = |path: &AbsPath| {
                 let Ok((target, links)) = self.resolver.follow(path.as_path()) else { return };
                 // Another run may have put a link there that leads to what nobody meant to grant.
@@ -73,11 +75,11 @@ impl<'a> Finds<'a> {
                     return;
                 }
                 let marks: Vec<_> =
-                    target.ancestors().filter_map(|p| self.interest.mark(&p)).collect();
+                    target.ancestors().filter_map(|p| self.protections.mark(&p)).collect();
                 if marks.contains(&Mark::Hidden) {
                     return;
                 }
-                let write = write && !marks.contains(&Mark::Frozen);
+                let write = write && !marks.contains(&Mark::ReadOnly);
                 let entry = entry(target.as_path());
                 let directory = rule.value.text().ends_with('/');
                 let (named, why) = (!rule.value.is_pattern(), why.clone());
@@ -99,7 +101,7 @@ impl<'a> Finds<'a> {
         grants
     }
 
-    pub(super) fn look_through(&mut self, root: &AbsPath) {
+    pub(crate) fn look_through(&mut self, root: &AbsPath) {
         facts::walk(root, &mut |visit| match visit {
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
@@ -112,10 +114,10 @@ impl<'a> Finds<'a> {
     /// What rules deny by name in what there is of the host besides the workspace and grants. A
     /// pattern that begins nowhere is about the project, and not about the certificates of the
     /// system.
-    pub(super) fn deny_elsewhere(&mut self, policy: &Policy, context: &Context, there: &[AbsPath]) {
+    pub(crate) fn deny_elsewhere(&mut self, policy: &Policy, context: &Context, there: &[AbsPath]) {
         let files = &policy.filesystem;
         let hidden = files.deny_read.iter().map(|rule| (rule, Mark::Hidden));
-        let frozen = files.deny_write.iter().map(|rule| (rule, Mark::Frozen));
+        let frozen = files.deny_write.iter().map(|rule| (rule, Mark::ReadOnly));
         for (rule, mark) in hidden.chain(frozen) {
             let Some(prefix) = rule.value.prefix(&context.workspace) else { continue };
             let Ok(prefix) = self.resolver.resolve(prefix.as_path()) else { continue };
@@ -133,7 +135,7 @@ impl<'a> Finds<'a> {
                 _ => there.iter().filter_map(concerned).collect(),
             };
             for path in concerned {
-                if self.interest.mark(&path) == Some(mark) {
+                if self.protections.mark(&path) == Some(mark) {
                     self.mark_there(&path, mark);
                 } else if rule.value.is_pattern() {
                     self.deny_below(&path, mark);
@@ -148,7 +150,7 @@ impl<'a> Finds<'a> {
                 Visit::Entry(path, kind) => (path, Some(kind)),
                 Visit::Unreadable(path) => (path, None),
             };
-            if self.interest.mark(path) != Some(mark) {
+            if self.protections.mark(path) != Some(mark) {
                 return Step::Into;
             }
             let entry = match kind {
@@ -165,7 +167,7 @@ impl<'a> Finds<'a> {
     }
 
     /// Credentials that a link leads to are closed where they lie.
-    pub(super) fn close_credentials(
+    pub(crate) fn close_credentials(
         &mut self,
         all: &[PathBuf],
         entries: &mut BTreeMap<OsString, Entry>,
@@ -183,11 +185,11 @@ impl<'a> Finds<'a> {
     }
 
     /// The protected names that stand in the home itself, where all of it can be written.
-    pub(super) fn protect_home(&mut self, home: &AbsPath) {
+    pub(crate) fn protect_home(&mut self, home: &AbsPath) {
         for path in policy::protected_names().iter().map(|name| name.path) {
             let below: PathBuf = path.iter().collect();
             let Ok(path) = AbsPath::lexical(&home.as_path().join(below)) else { continue };
-            let Some(mark) = self.interest.mark(&path) else { continue };
+            let Some(mark) = self.protections.mark(&path) else { continue };
             let name = path.as_path().file_name().unwrap_or_default();
             let Ok(parent) = self.resolver.resolve(path.parent().as_path()) else { continue };
             let path = parent.join(name);
@@ -210,8 +212,8 @@ impl<'a> Finds<'a> {
             self.heads.push(path.parent());
         }
         // Afterwards, what is hidden from the run is looked at like anything else.
-        let protects = (!self.follows).then(|| self.interest.protects(path)).flatten();
-        let Some(mut mark) = protects.or_else(|| self.interest.mark(path)) else {
+        let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();
+        let Some(mut mark) = protects.or_else(|| self.protections.mark(path)) else {
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
             }
@@ -229,12 +231,12 @@ impl<'a> Finds<'a> {
                 let target = self.follow(path, mark);
                 // A directory is closed where it lies. No mount would make one of the link.
                 mark = match mark {
-                    Mark::Hidden if target == Some(Entry::Directory) => Mark::Frozen,
+                    Mark::Hidden if target == Some(Entry::Directory) => Mark::ReadOnly,
                     mark => mark,
                 };
             }
-            (Mark::Held, Entry::Directory) => self.git_directory(path),
-            (Mark::Held, Entry::File) => self.git_link(path),
+            (Mark::Pinned, Entry::Directory) => self.git_directory(path),
+            (Mark::Pinned, Entry::File) => self.git_link(path),
             _ => {}
         }
         self.marked.push(Marked { path: path.clone(), mark, entry });
@@ -244,7 +246,7 @@ impl<'a> Finds<'a> {
     /// A link where a directory with protected names would be: it stays, and what it leads to has
     /// those names.
     fn linked_parent(&mut self, path: AbsPath) {
-        let names = self.interest.held_by(&path);
+        let names = self.protections.held_by(&path);
         if names.is_empty() {
             return;
         }
@@ -254,7 +256,7 @@ impl<'a> Finds<'a> {
             self.names_in(&target, names.iter());
         }
         let link = std::fs::read_link(path.as_path()).unwrap_or_default();
-        self.marked.push(Marked { path, mark: Mark::Frozen, entry: Entry::Link(link) });
+        self.marked.push(Marked { path, mark: Mark::ReadOnly, entry: Entry::Link(link) });
     }
 
     /// A protected name that is a link protects what it leads to as well. Gives what that is.
@@ -266,7 +268,7 @@ impl<'a> Finds<'a> {
         // Whoever changes one of several links changes what the name leads to.
         for link in links.into_iter().filter(|link| link != path) {
             let Some(entry @ Entry::Link(_)) = entry(link.as_path()) else { continue };
-            self.marked.push(Marked { path: link, mark: Mark::Frozen, entry });
+            self.marked.push(Marked { path: link, mark: Mark::ReadOnly, entry });
         }
         // What a link lies in itself holds more than what the name is protected for.
         if path.is_within(&target) {
@@ -276,7 +278,7 @@ impl<'a> Finds<'a> {
             self.dangling.push(target);
             return None;
         };
-        if mark == Mark::Held && entry == Entry::Directory {
+        if mark == Mark::Pinned && entry == Entry::Directory {
             self.names_in(&target, GIT_NAMES.iter().map(Path::new));
         }
         self.marked.push(Marked { path: target, mark, entry: entry.clone() });
@@ -296,7 +298,7 @@ impl<'a> Finds<'a> {
     fn git_directory(&mut self, git: &AbsPath) {
         for name in GIT_NAMES {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
-            self.mark_there(&path, Mark::Frozen);
+            self.mark_there(&path, Mark::ReadOnly);
         }
         if self.follows {
             self.named_by(git);
@@ -312,7 +314,7 @@ impl<'a> Finds<'a> {
             // Elsewhere there is nothing to write, and a checkout cannot be kept as a whole.
             if path.is_within(&checkout)
                 && !git.is_within(&path)
-                && !self.mark_there(&path, Mark::Frozen)
+                && !self.mark_there(&path, Mark::ReadOnly)
             {
                 self.dangling.push(path);
             }
@@ -323,7 +325,7 @@ impl<'a> Finds<'a> {
     fn names_in(&mut self, dir: &AbsPath, names: impl Iterator<Item = impl AsRef<Path>>) {
         for name in names {
             let Ok(path) = AbsPath::lexical(&dir.as_path().join(name)) else { continue };
-            if !self.mark_there(&path, Mark::Frozen) {
+            if !self.mark_there(&path, Mark::ReadOnly) {
                 self.dangling.push(path);
             }
         }
@@ -331,7 +333,7 @@ impl<'a> Finds<'a> {
 }
 
 /// What stands at a path.
-pub(super) fn entry(path: &Path) -> Option<Entry> {
+pub(crate) fn entry(path: &Path) -> Option<Entry> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {

@@ -15,7 +15,7 @@ const USUAL: [u16; 2] = [80, 443];
 const MOST_PORTS: usize = 256;
 
 /// Why there cannot be so many ways out, where there cannot.
-pub fn too_many_ways(plan: &Plan) -> Option<String> {
+pub fn too_many_ports(plan: &Plan) -> Option<String> {
     let ports: BTreeSet<_> = plan.doors.ports.iter().chain(&plan.doors.local_ports).collect();
     let count = ports.len();
     (plan.network == Net::Own && count > MOST_PORTS).then(|| {

@@ -10,11 +10,11 @@ use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use model::AbsPath;
-use plan::{Interest, Mark, Worktree};
+use plan::{Entry, Mark, Marked, Protections, Worktree};
 use sandbox::Operation;
 
 /// The protected names that stood before the run.
-pub(crate) struct Births {
+pub(crate) struct NewNames {
     before: BTreeSet<AbsPath>,
     /// Directories that were frozen as a whole: what is in them is as old as they are.
     frozen: BTreeSet<AbsPath>,
@@ -29,8 +29,24 @@ pub(crate) struct Births {
     made: RefCell<BTreeSet<AbsPath>>,
 }
 
-impl Births {
-    pub(crate) fn new(
+impl NewNames {
+    /// The names that existed before a run, as the survey found them.
+    pub(crate) fn before(
+        marked: &[Marked],
+        dangling: &[AbsPath],
+        repositories: &[AbsPath],
+        worktree: Option<&Worktree>,
+        since: SystemTime,
+    ) -> Self {
+        let whole =
+            |marked: &&Marked| marked.mark == Mark::ReadOnly && marked.entry == Entry::Directory;
+        let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
+        let names = marked.iter().map(|marked| marked.path.clone());
+        let (dangling, repositories) = (dangling.to_vec(), repositories.to_vec());
+        Self::new(names, frozen, dangling, repositories, worktree, since)
+    }
+
+    fn new(
         before: impl IntoIterator<Item = AbsPath>,
         frozen: impl IntoIterator<Item = AbsPath>,
         dangling: impl IntoIterator<Item = AbsPath>,
@@ -77,7 +93,7 @@ impl Births {
     /// Whether something must not be done to a path although its ground can be written.
     pub(crate) fn forbids(
         &self,
-        interest: &Interest<'_>,
+        protections: &Protections<'_>,
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
@@ -94,12 +110,12 @@ impl Births {
         }
         let moves =
             matches!(operation, Operation::Rename | Operation::SymbolicLink | Operation::Link);
-        let mark = interest.mark(path);
-        let shadows = moves && !self.is_new_repository(path) && interest.shadows(path);
+        let mark = protections.mark(path);
+        let shadows = moves && !self.is_new_repository(path) && protections.shadows(path);
         match mark {
-            None => shadows || self.is_inside_frozen(interest, path, operation),
+            None => shadows || self.is_inside_frozen(protections, path, operation),
             Some(Mark::Hidden) => true,
-            Some(Mark::Held) => match operation {
+            Some(Mark::Pinned) => match operation {
                 // Where there is one already, nothing is made.
                 Operation::MakeDirectory => false,
                 // Copies and archives bring theirs along.
@@ -111,7 +127,7 @@ impl Births {
                 Operation::Remove => self.is_old(path) && !is_directory(path),
                 _ => true,
             },
-            Some(Mark::Frozen) => !self.is_part_of_new_repository(path, operation),
+            Some(Mark::ReadOnly) => !self.is_part_of_new_repository(path, operation),
         }
     }
 
@@ -125,12 +141,12 @@ impl Births {
     /// Whether a directory above is frozen as a whole.
     fn is_inside_frozen(
         &self,
-        interest: &Interest<'_>,
+        protections: &Protections<'_>,
         path: &AbsPath,
         operation: Operation,
     ) -> bool {
         path.ancestors().skip(1).take(8).any(|dir| {
-            interest.mark(&dir) == Some(Mark::Frozen)
+            protections.mark(&dir) == Some(Mark::ReadOnly)
                 && !self.is_part_of_new_repository(path, operation)
         })
     }

@@ -1,6 +1,6 @@
 //! A linked worktree: its commits go to its own branch, the rest of the repository stays as it is.
 
-use model::{AbsPath, Kind, Level};
+use model::{AbsPath, Cause, Kind, Level, WorktreePart};
 
 use super::Layout;
 use policy::Context;
@@ -74,41 +74,41 @@ pub(super) fn put(layout: &mut Layout, worktree: &Worktree, context: &Context, l
     // In a bare repository, other checkouts may lie inside it.
     let within = |other: &&AbsPath| other.is_within(common) && !context.workspace.is_within(other);
     for other in context.closed.iter().filter(within) {
-        layout.put(other, Kind::Closed, true, super::ANOTHER_CHECKOUT);
+        layout.put(other, Kind::Closed, true, Cause::OtherCheckout);
     }
     if level < Level::Readwrite {
         for path in [common, own] {
-            layout.put(path, Kind::Read, true, "the repository of this worktree");
+            layout.put(path, Kind::Read, true, Cause::Worktree(WorktreePart::Common));
         }
         return;
     }
     let kind_of = |path: &AbsPath| {
         worktree.present.iter().find(|(known, _)| known == path).map(|(_, directory)| *directory)
     };
-    layout.put(common, Kind::Read, true, "the repository of this worktree");
+    layout.put(common, Kind::Read, true, Cause::Worktree(WorktreePart::Common));
     for name in WRITTEN {
         let path = common.join(name.as_ref());
         if let Some(directory) = kind_of(&path) {
-            layout.put(&path, Kind::Write, directory, "new objects");
+            layout.put(&path, Kind::Write, directory, Cause::Worktree(WorktreePart::NewObjects));
         }
     }
     for name in KEPT {
         let path = common.join(name.as_ref());
         if let Some(directory) = kind_of(&path) {
-            layout.put(&path, Kind::Read, directory, "objects that are there");
+            layout.put(&path, Kind::Read, directory, Cause::Worktree(WorktreePart::OldObjects));
         }
     }
-    layout.put(own, Kind::Write, true, "this worktree's own state");
+    layout.put(own, Kind::Write, true, Cause::Worktree(WorktreePart::OwnState));
     for name in OWN_KEPT {
         let path = own.join(name.as_ref());
         if let Some(directory) = kind_of(&path) {
-            layout.put(&path, Kind::Read, directory, "where this worktree belongs");
+            layout.put(&path, Kind::Read, directory, Cause::Worktree(WorktreePart::Links));
         }
     }
     for dir in &worktree.branch_dirs {
-        layout.put(dir, Kind::Write, true, "this worktree's branch");
+        layout.put(dir, Kind::Write, true, Cause::Worktree(WorktreePart::OwnBranch));
     }
     for (path, directory) in &worktree.others {
-        layout.put(path, Kind::Read, *directory, "another branch");
+        layout.put(path, Kind::Read, *directory, Cause::Worktree(WorktreePart::OtherBranch));
     }
 }

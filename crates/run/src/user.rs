@@ -8,7 +8,7 @@ use model::FileText;
 use plan::{Identity, User};
 
 /// The name and address under which the user commits, from the user's own files.
-pub(super) fn identity(home: &Path) -> Option<Identity> {
+pub(crate) fn identity(home: &Path) -> Option<Identity> {
     let files = [home.join(".config/git/config"), home.join(".gitconfig")];
     let (mut name, mut email) = (None, None);
     for file in files {
@@ -32,7 +32,7 @@ pub(super) fn identity(home: &Path) -> Option<Identity> {
     Some(Identity { name: name?, email: email? })
 }
 
-pub(super) fn user(environment: &[(OsString, OsString)]) -> User {
+pub(crate) fn user(environment: &[(OsString, OsString)]) -> User {
     let uid = rustix::process::getuid().as_raw();
     let gid = rustix::process::getgid().as_raw();
     let named = environment.iter().find(|(name, _)| name == "USER" || name == "LOGNAME");

@@ -12,31 +12,26 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use model::{AbsPath, FileText, Level};
-use plan::{Entry, Grant, Mark, Marked, Worktree};
+use plan::{Grant, Mark, Marked, Worktree};
 use rustix::fs::{AtFlags, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::births::{Births, is_directory, repository};
-use super::git_config::is_harmless;
-use super::survey;
-use crate::setup::Setup;
+use crate::git_config::is_harmless;
+use crate::new_names::{NewNames, is_directory, repository};
+use crate::survey;
+use config::setup::Setup;
+
+use crate::events::Tampering;
 
 /// What an owner needs to look into a directory and to change it.
 const OPEN: u32 = 0o700;
-
-/// Something that should not be there.
-pub(crate) struct Tampering {
-    pub(crate) path: PathBuf,
-    pub(crate) moved_to: Option<PathBuf>,
-    pub(crate) what: String,
-}
 
 /// Looks for what appeared during a run, and moves it aside.
 pub(crate) fn sweep(
     setup: &Setup,
     grants: &[Grant],
     worktree: Option<&Worktree>,
-    births: &Births,
+    new_names: &NewNames,
     since: SystemTime,
 ) -> Vec<Tampering> {
     // Elsewhere somebody else made it: a repository can have links that lead anywhere.
@@ -46,14 +41,14 @@ pub(crate) fn sweep(
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
     let led = |path: &AbsPath| aside(path.as_path(), "what a protected name leads to appeared");
-    let mut found: Vec<_> = births.dangling().filter(made).map(led).collect();
+    let mut found: Vec<_> = new_names.dangling().filter(made).map(led).collect();
     let (policy, context) = (&setup.loaded.policy, &setup.context);
     let mut now = survey::protected_now(policy, context, grants);
     // What the run made where nobody looks, because there is too much.
     let unseen = |git: &AbsPath| {
         policy.level.value == Level::Full && git.is_within(&context.home) && !written(git)
     };
-    let repositories: Vec<_> = births.made().into_iter().filter(unseen).collect();
+    let repositories: Vec<_> = new_names.made().into_iter().filter(unseen).collect();
     let elsewhere = survey::look_now(policy, context, &repositories);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
@@ -62,14 +57,14 @@ pub(crate) fn sweep(
     while let Some(dir) = now.unreadable.pop() {
         let gone = dir.as_path().symlink_metadata();
         let gone = gone.is_err_and(|error| error.kind() == ErrorKind::NotFound);
-        if births.is_old(&dir) || gone {
+        if new_names.is_old(&dir) || gone {
             continue;
         }
         opened.extend(Opened::new(dir.as_path()));
         let inside = survey::look_now(policy, context, std::slice::from_ref(&dir));
         if inside.unreadable.contains(&dir) {
             let what = "a directory cannot be looked into any more".into();
-            found.push(Tampering { path: dir.as_path().to_path_buf(), moved_to: None, what });
+            found.push(Tampering { path: dir.to_string(), moved_to: None, what });
             continue;
         }
         now.marked.extend(inside.marked);
@@ -77,12 +72,12 @@ pub(crate) fn sweep(
         now.unreadable.extend(inside.unreadable);
     }
     for marked in &now.marked {
-        if !births.is_old(&marked.path) && marked.mark != Mark::Hidden {
-            found.extend(judge(marked, births));
+        if !new_names.is_old(&marked.path) && marked.mark != Mark::Hidden {
+            found.extend(judge(marked, new_names));
         }
     }
     for dir in &now.heads {
-        let since = births.was_repository(dir).then_some(since);
+        let since = new_names.was_repository(dir).then_some(since);
         found.extend(disarm(dir.as_path(), since));
     }
     // The innermost first: the way to it must still be open.
@@ -144,9 +139,9 @@ impl Opened {
     }
 }
 
-fn judge(marked: &Marked, births: &Births) -> Vec<Tampering> {
+fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     let path = marked.path.as_path();
-    let in_new = repository(&marked.path).filter(|(git, _)| !births.is_old_repository(git));
+    let in_new = repository(&marked.path).filter(|(git, _)| !new_names.is_old_repository(git));
     match in_new {
         // A repository that the run made for itself.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
@@ -223,7 +218,7 @@ fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
 
 /// Whether git would take a directory with a `HEAD` for a repository. It asks whether the others are
 /// there, and not what they are.
-pub(super) fn is_repository(dir: &Path) -> bool {
+pub(crate) fn is_repository(dir: &Path) -> bool {
     let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
     // Git takes parts that lie in a common directory.
     is_there("commondir") || (is_there("objects") && is_there("refs"))
@@ -281,7 +276,8 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
 /// Moves something aside, so that nothing is lost and nothing acts on it. Nothing that a link on the
 /// way leads to is touched: it is somebody else's.
 fn aside(path: &Path, what: &str) -> Tampering {
-    Tampering { path: path.to_path_buf(), moved_to: move_aside(path), what: what.into() }
+    let moved_to = move_aside(path).map(|to| to.display().to_string());
+    Tampering { path: path.display().to_string(), moved_to, what: what.into() }
 }
 
 fn move_aside(path: &Path) -> Option<PathBuf> {
@@ -300,17 +296,3 @@ fn move_aside(path: &Path) -> Option<PathBuf> {
 
 /// Characters of a name that leave room for what is added to it.
 const MOST_NAME: usize = 40;
-
-/// The names that stood before a run.
-pub(crate) fn before(
-    marked: &[Marked],
-    dangling: Vec<AbsPath>,
-    repositories: Vec<AbsPath>,
-    worktree: Option<&Worktree>,
-    since: SystemTime,
-) -> Births {
-    let whole = |marked: &&Marked| marked.mark == Mark::Frozen && marked.entry == Entry::Directory;
-    let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
-    let names = marked.iter().map(|marked| marked.path.clone());
-    Births::new(names, frozen, dangling, repositories, worktree, since)
-}

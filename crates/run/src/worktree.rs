@@ -8,7 +8,7 @@ use plan::Worktree;
 
 /// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
 /// alone could name any directory, and so could anything that the checkout itself brings.
-pub(super) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
+pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let mut resolver = Resolver::default();
     let mut real = |path: PathBuf| resolver.resolve(&path).ok();
     let own = real(facts::linked_git_dir(workspace.as_path())?)?;
@@ -80,7 +80,7 @@ fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
 mod tests {
     use std::path::Path;
 
-    use super::*;
+    use crate::*;
 
     fn checkout(at: &Path, own: &Path, common: &str) {
         std::fs::create_dir_all(at).unwrap();

@@ -6,17 +6,17 @@ use model::Level;
 use plan::{Entry, Grant};
 use policy::Context;
 
-use crate::setup::Setup;
+use config::setup::Setup;
 
 /// Files and directories that were made so that there is something to grant or to protect. Gone
 /// again if nothing was written.
 #[derive(Default)]
-pub(crate) struct Made(Vec<PathBuf>);
+pub(crate) struct Created(Vec<PathBuf>);
 
-impl Made {
+impl Created {
     /// Makes every granted path outside the workspace that is not there. Inside it, the run makes
     /// the file itself.
-    pub(super) fn of(grants: &mut [Grant], context: &Context) -> Self {
+    pub(crate) fn of(grants: &mut [Grant], context: &Context) -> Self {
         let mut made = Vec::new();
         for grant in grants {
             let outside = !grant.path.is_within(&context.workspace);
@@ -60,7 +60,7 @@ impl Made {
     }
 }
 
-impl Drop for Made {
+impl Drop for Created {
     fn drop(&mut self) {
         // What lies in another comes after it.
         for path in self.0.iter().rev() {

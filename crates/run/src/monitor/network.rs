@@ -1,15 +1,15 @@
-//! What the proxy tells, as violations and events.
+//! What the proxy reports, as violations and events.
 
 use model::{Caller, Host, Reason};
 use policy::ViolationAction;
 use proxy::{Connection, Refusal};
 use sandbox::{News, Operation, Program, Ruling};
 
-use super::Keeper;
-use crate::wall::events::{Class, Event, Violation};
-use crate::wall::network::Told;
+use super::Monitor;
+use crate::events::{Class, Event, Violation};
+use crate::network::Told;
 
-impl Keeper<'_> {
+impl Monitor<'_, '_> {
     pub(super) fn refuse_connection(
         &mut self,
         class: Class,
@@ -22,10 +22,7 @@ impl Keeper<'_> {
             operation: Operation::Connect,
             path: target,
             program,
-            rule: Some(reason.rule),
-            origin: Some(reason.origin),
-            text: Some(reason.text),
-            remedy: reason.instead,
+            reason: Some(reason),
         })
     }
 
@@ -44,19 +41,11 @@ impl Keeper<'_> {
         };
         self.learned.look_up(&name);
         // Resolvers ask for every kind of address, and again.
-        let known = self.told.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
+        let known = self.reported.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
         let program = if known { Program::default() } else { who() };
-        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.context, &host));
-        let violation = Violation {
-            class,
-            operation: Operation::LookUp,
-            path: name,
-            program,
-            rule: reason.as_ref().map(|reason| reason.rule.clone()),
-            origin: reason.as_ref().map(|reason| reason.origin.clone()),
-            text: reason.as_ref().map(|reason| reason.text.clone()),
-            remedy: reason.and_then(|reason| reason.instead),
-        };
+        let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.rules, &host));
+        let violation =
+            Violation { class, operation: Operation::LookUp, path: name, program, reason };
         self.rule(violation)
     }
 
@@ -91,9 +80,9 @@ impl Keeper<'_> {
 
     fn tell_connection(&mut self, connection: &Connection) {
         let program = self.clients.remove(&connection.number).unwrap_or_default();
-        self.events.tell(&Event::Connection {
-            run: &self.run,
-            host: &connection.host,
+        self.emit(Event::Connection {
+            run: self.run.clone(),
+            host: connection.host.clone(),
             port: connection.port,
             address: connection.address.to_string(),
             route: connection.route.to_string(),

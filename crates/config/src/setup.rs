@@ -3,40 +3,49 @@
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
+use crate::{Aliases, Explicit, LoadError, Loaded, Project, Request, Selection};
 use agents::{Agent, Scope};
-use config::{Aliases, Explicit, LoadError, Loaded, Project, Request, Selection};
 use facts::{Places, PlacesError, Resolver};
 use model::{AbsPath, Level, Origin, Sourced};
 use policy::{Context, PathRule, SettingsContext};
 
-use crate::installs::{self, Installs};
-
 /// What the command line chose.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
-    pub(crate) config: Option<PathBuf>,
-    pub(crate) workspace: Option<PathBuf>,
-    pub(crate) phase: Option<String>,
-    pub(crate) level: Option<Level>,
+pub struct Options {
+    /// A configuration file besides the usual ones.
+    pub config: Option<PathBuf>,
+    /// The workspace, if it is not the current checkout.
+    pub workspace: Option<PathBuf>,
+    /// The phase.
+    pub phase: Option<String>,
+    /// The level.
+    pub level: Option<Level>,
     /// The workspace was named for a run, which asks for consent by itself.
-    pub(crate) inside_run: bool,
+    pub inside_run: bool,
 }
 
 /// The standing facts of one invocation.
-pub(crate) struct Setup {
-    pub(crate) agent: &'static Agent,
-    pub(crate) places: Places,
-    pub(crate) loaded: Loaded,
-    pub(crate) context: Context,
+pub struct Setup {
+    /// The agent.
+    pub agent: &'static Agent,
+    /// Directories of the user and of Ringwall.
+    pub places: Places,
+    /// The configuration.
+    pub loaded: Loaded,
+    /// The places that rules are measured against.
+    pub context: Context,
     /// What was seen of the file system on the way here.
-    pub(crate) resolver: RefCell<Resolver>,
+    pub resolver: RefCell<Resolver>,
 }
 
 /// Why nothing can be judged.
 #[derive(Debug)]
-pub(crate) enum SetupError {
+pub enum SetupError {
+    /// The user's directories are not known.
     Places(PlacesError),
+    /// The workspace cannot be used.
     Workspace(String),
+    /// The configuration cannot be used.
     Config(LoadError),
 }
 
@@ -52,7 +61,7 @@ impl std::fmt::Display for SetupError {
 
 impl Setup {
     /// Reads places, files and variables. `session` is the agent's own name for its session.
-    pub(crate) fn prepare(
+    pub fn prepare(
         agent: &'static Agent,
         options: &Options,
         session: &str,
@@ -76,7 +85,7 @@ impl Setup {
         };
         let nearest = start.nearest.as_deref().unwrap_or(workspace.as_path());
         let project = Project::around(nearest, &places.home);
-        let loaded = config::load(&Request {
+        let loaded = crate::load(&Request {
             places: &places,
             workspace: &workspace,
             project: &project,
@@ -100,13 +109,6 @@ impl Setup {
             workspace,
         };
         Ok(Self { agent, places, loaded, context, resolver: RefCell::new(resolver) })
-    }
-
-    /// How the agent's settings must call us; needed only when they change.
-    pub(crate) fn look_up_installs(&mut self) {
-        let installs = Installs::read(&self.places.state_dir).unwrap_or_default();
-        self.context.settings.hooked = installs.hooked(self.agent.name);
-        self.context.settings.calls = installs::calls_of_this_process(self.agent);
     }
 }
 
@@ -220,18 +222,13 @@ fn agent_files(
 }
 
 /// The settings files that an agent reads, wherever they come from.
-pub(crate) fn settings_files(agent: &Agent, places: &Places, workspace: &Path) -> [PathBuf; 3] {
+pub fn settings_files(agent: &Agent, places: &Places, workspace: &Path) -> [PathBuf; 3] {
     [Scope::User, Scope::Project, Scope::Local]
         .map(|scope| settings_file(agent, places, workspace, scope))
 }
 
 /// One settings file of an agent.
-pub(crate) fn settings_file(
-    agent: &Agent,
-    places: &Places,
-    workspace: &Path,
-    scope: Scope,
-) -> PathBuf {
+pub fn settings_file(agent: &Agent, places: &Places, workspace: &Path, scope: Scope) -> PathBuf {
     match scope {
         Scope::User => config_dir(agent, places).join(agent.settings.user),
         Scope::Project => workspace.join(agent.settings.project),

@@ -3,19 +3,19 @@
 use model::AbsPath;
 
 use super::toolchain::{
-    QUIET_HOME, QUIET_NAMES, QUIET_NURSERIES, QUIET_SYSTEM, QUIET_WRITES, SECRET_SYSTEM,
+    QUIET_HOME, QUIET_NAMES, QUIET_PARENTS, QUIET_SYSTEM, QUIET_WRITES, SECRET_SYSTEM,
 };
 use policy::pattern::Case;
 use policy::protected::{protecting, secret, shadows};
 use policy::{Context, Policy};
 
 /// The quiet list of a run.
-pub struct Quiet<'a> {
+pub struct QuietList<'a> {
     policy: &'a Policy,
     context: &'a Context,
 }
 
-impl<'a> Quiet<'a> {
+impl<'a> QuietList<'a> {
     /// Takes the user's own entries from the policy.
     pub fn new(policy: &'a Policy, context: &'a Context) -> Self {
         Self { policy, context }
@@ -40,17 +40,17 @@ impl<'a> Quiet<'a> {
 
     /// Whether making a directory, where there is none, is habit: programs make one for their
     /// settings before they know any. Where secrets lie and other programs look is never habit.
-    pub fn covers_birth(&self, directory: &AbsPath) -> bool {
+    pub fn covers_new_directory(&self, directory: &AbsPath) -> bool {
         let home = &self.context.home;
-        let mut nurseries = QUIET_NURSERIES.iter().map(|place| home.as_path().join(place));
-        if self.covers_write(directory) || nurseries.any(|place| place == directory.as_path()) {
+        let mut parents = QUIET_PARENTS.iter().map(|place| home.as_path().join(place));
+        if self.covers_write(directory) || parents.any(|place| place == directory.as_path()) {
             return true;
         }
         let name = directory.as_path().file_name().unwrap_or_default();
         let dotted = name.as_encoded_bytes().starts_with(b".");
         let parent = directory.parent();
         let nursed = (parent == *home && dotted)
-            || QUIET_NURSERIES.iter().any(|place| parent.as_path() == home.as_path().join(place));
+            || QUIET_PARENTS.iter().any(|place| parent.as_path() == home.as_path().join(place));
         let theirs = protecting(directory).or_else(|| shadows(directory)).is_some()
             || secret(directory, home).is_some()
             || self.context.own_files.iter().any(|own| own.is_within(directory));

@@ -1,4 +1,4 @@
-//! [`Interest`]: which entries of a tree a wall must treat by themselves.
+//! [`Protections`]: which entries of a tree a wall must treat by themselves.
 
 use model::{AbsPath, Sourced};
 
@@ -12,13 +12,13 @@ pub enum Mark {
     /// Must not be read.
     Hidden,
     /// Must not be written, nor anything below it.
-    Frozen,
-    /// Must stay what it is; what lies in it is judged by itself.
-    Held,
+    ReadOnly,
+    /// Must not be renamed or replaced; entries in it are judged one by one.
+    Pinned,
 }
 
 /// The rules that single out entries of a tree.
-pub struct Interest<'a> {
+pub struct Protections<'a> {
     hidden: Vec<Denial<'a>>,
     frozen: Vec<Denial<'a>>,
     /// The last names of protected paths in order, to sort out the many entries that are none, and
@@ -33,7 +33,7 @@ struct Denial<'a> {
     prefixes: Vec<Option<AbsPath>>,
 }
 
-impl<'a> Interest<'a> {
+impl<'a> Protections<'a> {
     /// Takes the rules from a policy. `leads` says where a path really leads.
     pub fn new(
         policy: &'a Policy,
@@ -72,13 +72,18 @@ impl<'a> Interest<'a> {
         covering(&self.hidden, path)
     }
 
-    /// What an entry is to the wall, if anything.
+    /// The rule that denies writing a path.
+    pub fn read_only_by(&self, path: &AbsPath) -> Option<&'a Sourced<PathRule>> {
+        covering(&self.frozen, path)
+    }
+
+    /// What an entry is to the sandbox, if anything.
     pub fn mark(&self, path: &AbsPath) -> Option<Mark> {
         if self.hidden_by(path).is_some() {
             return Some(Mark::Hidden);
         }
         if covering(&self.frozen, path).is_some() {
-            return Some(Mark::Frozen);
+            return Some(Mark::ReadOnly);
         }
         self.protects(path)
     }
@@ -89,7 +94,7 @@ impl<'a> Interest<'a> {
             return None;
         }
         let name = protecting(path)?;
-        Some(if name.cover == Cover::Itself { Mark::Held } else { Mark::Frozen })
+        Some(if name.cover == Cover::Itself { Mark::Pinned } else { Mark::ReadOnly })
     }
 
     /// Whether a tree put at this path, or taken from it, could hold a protected name.

@@ -1,0 +1,164 @@
+//! The text of a report: what was denied, why, and how to allow it.
+
+use std::path::Path;
+
+use model::shell_word;
+use run::{Ending, Error, ErrorKind, Report, Violation};
+use sandbox::Operation;
+
+use crate::failure::Failure;
+use crate::terminal::{self, plain};
+
+/// Violations that are shown in full; the log has all of them.
+const MOST_SHOWN: usize = 20;
+
+/// Prints a report to standard error, the reason of the end first.
+pub(super) fn print(report: &Report) {
+    print_ending(report);
+    for limit in &report.limits_reached {
+        terminal::warning(&format!("the limit `limits.{limit}` was reached"));
+    }
+    for found in &report.tampering {
+        let moved = found.moved_to.as_ref().map_or(String::new(), |to| format!(", moved to {to}"));
+        let text = format!("tampering: {}: {}{moved}", found.what, found.path);
+        terminal::warning(&plain(&text));
+    }
+    if report.learned.is_none() {
+        print_denials(report);
+    }
+    for path in &report.lost {
+        let path = plain(path);
+        terminal::warning(&format!("{path} cannot be written; the new version of it is lost"));
+    }
+    for (program, remedy) in &report.unseen_programs {
+        let program = plain(&program.display().to_string());
+        terminal::note(&format!("{program} exists outside the sandbox; {}", plain(remedy)));
+    }
+    report.notices.iter().for_each(|notice| terminal::note(&plain(notice)));
+    if let Some(learned) = &report.learned {
+        terminal::error_line(learned);
+    }
+}
+
+fn print_ending(report: &Report) {
+    if let Some(violation) = &report.stopped_by {
+        terminal::error(&format!("stopped: {}", headline(violation)));
+        terminal::details(&details(violation));
+    }
+    if let Some(limit) = &report.limit {
+        terminal::error(&format!("stopped: the limit `limits.{limit}` was reached"));
+        terminal::hint(&format!("raise `{limit}` under [limits] in ringwall.toml"));
+    }
+    if let Some(why) = &report.not_run {
+        terminal::error(&plain(why));
+        if report.exit == 127 {
+            terminal::hint(
+                "the sandbox has only the programs of the system and of the usual toolchains; \
+                 `ringwall run --plan -- …` lists them, `ringwall grant read DIR` adds more",
+            );
+        }
+    }
+    if report.end == Ending::Killed {
+        terminal::error("the run was killed from outside");
+    }
+}
+
+/// Denials after which the run went on are shown at its end: while it runs it has the terminal.
+fn print_denials(report: &Report) {
+    for violation in report.denied.iter().take(MOST_SHOWN) {
+        terminal::warning(&format!("denied: {}", headline(violation)));
+        terminal::details(&details(violation));
+    }
+    if let more @ 1.. = report.denied.len().saturating_sub(MOST_SHOWN) {
+        terminal::note(&format!("{more} more denials; `ringwall audit tail` lists them"));
+    }
+}
+
+/// Who tried what.
+fn headline(violation: &Violation) -> String {
+    let path = plain(&short(&violation.path));
+    format!("{} tried to {} {path}", program(violation), verb(violation.operation))
+}
+
+/// Why, how to allow it, and where the rule is.
+fn details(violation: &Violation) -> Vec<(&'static str, String)> {
+    let Some(reason) = &violation.reason else { return Vec::new() };
+    let mut lines = vec![("why", plain(&short(&reason.text)))];
+    if let Some(instead) = &reason.instead {
+        lines.push(("allow", plain(instead)));
+    }
+    lines.push(("rule", format!("{} ({})", reason.rule, reason.origin)));
+    lines
+}
+
+/// The program by its name, with the script that it runs if it is an interpreter. The rest of a
+/// command line can be long and hold secrets; events have all of it.
+fn program(violation: &Violation) -> String {
+    let argv = &violation.program.argv;
+    let file =
+        |word: &String| Path::new(word).file_name().map(|name| name.to_string_lossy().into_owned());
+    let path = violation.program.path.as_ref().map(|path| path.display().to_string());
+    let Some(name) = argv.first().and_then(file).or_else(|| path.as_ref().and_then(file)) else {
+        return "a program".into();
+    };
+    let interprets = |start: &&str| name.trim_start_matches('-').starts_with(start);
+    let script = argv.get(1).filter(|word| {
+        let plain =
+            !word.starts_with('-') && word.len() < 80 && !word.contains(char::is_whitespace);
+        plain && ["python", "node", "bash", "sh", "ruby", "perl"].iter().any(|it| interprets(&it))
+    });
+    let words: Vec<_> = [Some(name.as_str()), script.map(String::as_str)]
+        .into_iter()
+        .flatten()
+        .map(|word| plain(&shell_word(word)))
+        .collect();
+    format!("`{}`", words.join(" "))
+}
+
+/// A text with the home directory as `~`.
+fn short(text: &str) -> String {
+    let home = std::env::var("HOME").unwrap_or_default();
+    if home.len() < 2 { text.to_owned() } else { text.replace(&format!("{home}/"), "~/") }
+}
+
+fn verb(operation: Operation) -> &'static str {
+    match operation {
+        Operation::Look => "look at",
+        Operation::Read => "read",
+        Operation::List => "list",
+        Operation::Execute => "run",
+        Operation::Write => "write",
+        Operation::Create => "create or write",
+        Operation::MakeDirectory => "create the directory",
+        Operation::MakeNode => "create the node",
+        Operation::SymbolicLink => "create the symbolic link",
+        Operation::Link => "link",
+        Operation::Remove => "remove",
+        Operation::Rename => "rename",
+        Operation::Truncate => "truncate",
+        Operation::ChangeMode => "change the permissions of",
+        Operation::ChangeOwner => "change the owner of",
+        Operation::ChangeTimes => "change the timestamps of",
+        Operation::ChangeAttributes => "change the attributes of",
+        Operation::Connect => "connect to",
+        Operation::LookUp => "look up",
+    }
+}
+
+/// Why there was no run, and what to do about it.
+pub(super) fn failure(error: &Error) -> Failure {
+    let failure = match error.kind {
+        ErrorKind::Usage => Failure::usage(plain_lines(&error.message)),
+        ErrorKind::Unavailable => Failure::unavailable(plain_lines(&error.message)),
+        ErrorKind::Config | ErrorKind::Untrusted(_) => Failure::config(plain_lines(&error.message)),
+    };
+    match error.hints.as_slice() {
+        [] => failure,
+        hints => failure.hint(hints.join("\nhint: ")),
+    }
+}
+
+/// Text from configuration files must not look like ours.
+fn plain_lines(text: &str) -> String {
+    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}

@@ -1,0 +1,95 @@
+//! What must be settled before a run, and what the request itself grants.
+
+use std::path::{Path, PathBuf};
+
+use config::setup::Setup;
+use model::{AbsPath, DomainRule, Origin, Sourced};
+use plan::Protections;
+use policy::PathRule;
+
+use crate::prepare::untrusted;
+use crate::request::{Error, Request};
+
+/// Not every directory can be a workspace without consent.
+pub(crate) fn workspace(setup: &Setup, confirmed: bool) -> Result<(), Error> {
+    match &setup.context.unfit {
+        Some(why) if !confirmed => {
+            Err(Error::usage(why)
+                .hint("work in a project directory, or pass --workspace DIR --yes"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// A workspace that a rule denies would be empty.
+pub(crate) fn denials(setup: &Setup) -> Result<(), Error> {
+    let workspace = &setup.context.workspace;
+    let resolve = |path: &AbsPath| setup.resolver.borrow_mut().resolve(path.as_path()).ok();
+    let protections = Protections::new(&setup.loaded.policy, &setup.context, resolve);
+    let Some(rule) = protections.hidden_by(workspace) else { return Ok(()) };
+    let (text, origin) = (rule.value.text(), &rule.origin);
+    let why = format!("`{text}` in deny_read ({origin}) denies the workspace {workspace}");
+    Err(Error::config(why).hint("remove or narrow that entry; deny rules win over grants"))
+}
+
+/// Lines of project files that would widen what is allowed, and that the user has not trusted.
+pub(crate) fn trust(setup: &Setup) -> Result<(), Error> {
+    let lines: Vec<_> = setup.loaded.untrusted().map(|line| line.to_string()).collect();
+    if lines.is_empty() { Ok(()) } else { Err(untrusted(lines)) }
+}
+
+/// The paths and hosts of the request.
+pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<(), Error> {
+    let flag = |name: &str| Origin::Flag(name.into());
+    let base = setup.places.cwd.clone();
+    let home = setup.context.home.clone();
+    let path = |text: &String, name: &str| {
+        let value = PathRule::parse(text, &base, &home).map_err(Error::usage)?;
+        Ok::<_, Error>(Sourced { value, origin: flag(name) })
+    };
+    let files = &mut setup.loaded.policy.filesystem;
+    for text in &request.allow_read {
+        files.allow_read.push(path(text, "--allow-read")?);
+    }
+    for text in &request.allow_write {
+        files.allow_write.push(path(text, "--allow-write")?);
+    }
+    for text in &request.allow_domain {
+        let value = DomainRule::parse(text).map_err(Error::usage)?;
+        let rule = Sourced { value, origin: flag("--allow-domain") };
+        setup.loaded.policy.network.allowed_domains.push(rule);
+    }
+    Ok(())
+}
+
+/// The command and this program can be read: the user typed the one, and hooks inside call the other.
+pub(crate) fn grant_programs(setup: &mut Setup, request: &Request) {
+    let typed = request.command.first().map(PathBuf::from).unwrap_or_default();
+    let command = if typed.components().count() > 1 {
+        Some(setup.places.cwd.join(&typed))
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).map(|dir| dir.join(&typed)).find(|path| is_program(path))
+    };
+    for path in command.into_iter().chain(std::env::current_exe().ok()) {
+        let Some(program) = program(setup, &path) else { continue };
+        let value = PathRule::literal(&program);
+        let origin = Origin::Flag("the command itself".into());
+        setup.loaded.policy.filesystem.allow_read.push(Sourced { value, origin });
+    }
+}
+
+/// The program that a path leads to. A link in the workspace must not lead out of it: an earlier run
+/// can have created it, under any name that is looked for.
+fn program(setup: &Setup, path: &Path) -> Option<AbsPath> {
+    let mut resolver = setup.resolver.borrow_mut();
+    let workspace = &setup.context.workspace;
+    let directory = resolver.resolve(path.parent()?).ok()?;
+    let program = resolver.resolve(path).ok()?;
+    let stays = !directory.is_within(workspace) || program.is_within(workspace);
+    (stays && is_program(program.as_path())).then_some(program)
+}
+
+fn is_program(path: &Path) -> bool {
+    path.is_file() && rustix::fs::access(path, rustix::fs::Access::EXEC_OK).is_ok()
+}

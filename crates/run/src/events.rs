@@ -1,0 +1,242 @@
+//! [`Event`]: what happens in a run, as values. Serialized, each is one line of `--events`.
+
+use model::{Origin, Reason, Verdict};
+use sandbox::{Got, Operation, Program, Usage};
+use serde::Serialize;
+
+/// One event. Fields are only ever added.
+#[derive(Debug, Clone, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Event {
+    /// The sandbox is in place and was tested from inside; the command is about to run.
+    Started {
+        /// The run.
+        run: String,
+        /// The version of Ringwall.
+        ringwall: String,
+        /// The command and its arguments.
+        command: Vec<String>,
+        /// What enforces, and what attributes.
+        wall: Got,
+        /// What was tried from inside, and whether it was denied.
+        self_test: Vec<(String, bool)>,
+        /// What was granted and does not exist on this machine.
+        missing: Vec<String>,
+        /// The plan of the run.
+        plan: Box<model::Plan>,
+        /// `stop` or `deny`.
+        violation_action: String,
+        /// The digest of the configuration.
+        config: String,
+    },
+    /// Something was denied.
+    Violation {
+        /// The run.
+        run: String,
+        /// What, by which program, and why.
+        #[serde(flatten)]
+        violation: Violation,
+        /// What enforces, and what attributes.
+        wall: Mechanism,
+    },
+    /// A connection to a granted host ended.
+    Connection {
+        /// The run.
+        run: String,
+        /// The host by name.
+        host: String,
+        /// The port.
+        port: u16,
+        /// The address that was connected to.
+        address: String,
+        /// How the client connected.
+        route: String,
+        /// Bytes sent.
+        sent: u64,
+        /// Bytes received.
+        received: u64,
+        /// How long it was open.
+        seconds: f64,
+        /// The client.
+        program: Program,
+    },
+    /// The proxy failed: nothing on the network can be reached any more.
+    NetworkClosed {
+        /// The run.
+        run: String,
+        /// What failed.
+        why: String,
+    },
+    /// A limit was reached.
+    Limit {
+        /// The run.
+        run: String,
+        /// The key under `[limits]`.
+        limit: String,
+    },
+    /// A protected name appeared although nothing may create one.
+    Tampering {
+        /// The run.
+        run: String,
+        /// What, and where it is now.
+        #[serde(flatten)]
+        tampering: Tampering,
+    },
+    /// The run is over and nothing of it is left.
+    Stopped {
+        /// The run.
+        run: String,
+        /// The exit status.
+        exit: u8,
+        /// How the run ended.
+        end: Ending,
+        /// The signal that ended the command, if one did.
+        signal: Option<i32>,
+        /// What the run used.
+        usage: Option<Usage>,
+        /// Which limits a control group enforced, and which each process by itself.
+        limited_by: String,
+        /// How many violations of each class there were.
+        violations: Counts,
+        /// In a linked worktree: whether all other references are unchanged.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        other_references_unchanged: Option<bool>,
+        /// How long the run took.
+        seconds: f64,
+    },
+    /// There was no run.
+    Refused {
+        /// The run.
+        run: String,
+        /// The exit status.
+        exit: u8,
+        /// Why.
+        error: String,
+        /// What this machine lacks.
+        lacking: Vec<sandbox::Lack>,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// The command ended by itself.
+    Exited,
+    /// A violation stopped it.
+    Violation,
+    /// A limit stopped it.
+    Limit,
+    /// The command could not be started.
+    NotRun,
+    /// The caller of the library stopped it.
+    Cancelled,
+    /// It was killed from outside.
+    Killed,
+}
+
+/// What enforces and what attributes, in every violation.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Mechanism {
+    /// What enforces.
+    pub enforcement: sandbox::Enforcement,
+    /// What attributes a denial to a path and a program.
+    pub attribution: sandbox::Attribution,
+}
+
+/// An attempt that was denied.
+#[derive(Debug, Clone, Serialize)]
+#[serde(into = "ViolationFields")]
+pub struct Violation {
+    /// How much it counts.
+    pub class: Class,
+    /// What was tried.
+    pub operation: Operation,
+    /// The path, or the address.
+    pub path: String,
+    /// Who tried.
+    pub program: Program,
+    /// Why it was denied, and what would allow it.
+    pub reason: Option<Reason>,
+}
+
+/// A violation as events spell it.
+#[derive(Serialize)]
+struct ViolationFields {
+    class: Class,
+    operation: Operation,
+    path: String,
+    program: Program,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rule: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    origin: Option<Origin>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remedy: Option<String>,
+}
+
+impl From<Violation> for ViolationFields {
+    fn from(violation: Violation) -> Self {
+        let Violation { class, operation, path, program, reason } = violation;
+        let (mut rule, mut origin, mut text, mut remedy) = (None, None, None, None);
+        if let Some(reason) = reason {
+            rule = Some(reason.rule);
+            origin = Some(reason.origin);
+            // A probe has no more to say than its rule.
+            text = Some(reason.text).filter(|text| !text.is_empty());
+            remedy = reason.instead;
+        }
+        Self { class, operation, path, program, rule, origin, text, remedy }
+    }
+}
+
+impl From<ViolationFields> for Violation {
+    fn from(fields: ViolationFields) -> Self {
+        let ViolationFields { class, operation, path, program, rule, origin, text, remedy } =
+            fields;
+        let reason = rule.map(|rule| Reason {
+            verdict: Verdict::Deny,
+            rule,
+            origin: origin.unwrap_or(Origin::BuiltIn),
+            text: text.unwrap_or_default(),
+            instead: remedy,
+        });
+        Self { class, operation, path, program, reason }
+    }
+}
+
+/// How much an attempt counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// Hidden and logged.
+    Probe,
+    /// Denied, and the run went on.
+    Deny,
+    /// Denied, and the run ended.
+    Stop,
+}
+
+/// How many violations of each class there were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Counts {
+    /// Hidden and logged.
+    pub probe: u64,
+    /// Denied.
+    pub deny: u64,
+    /// Denied, and the end of the run.
+    pub stop: u64,
+}
+
+/// A protected name that appeared, or something else that would act later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Tampering {
+    /// Where it appeared.
+    pub path: String,
+    /// Where it is now, if it could be moved.
+    pub moved_to: Option<String>,
+    /// What it is.
+    pub what: String,
+}

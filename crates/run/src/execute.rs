@@ -1,0 +1,321 @@
+//! [`run`]: the sandbox is started, the command runs, and the report says what happened.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::time::{Instant, SystemTime};
+
+use model::{AbsPath, Record, Verdict, shell_word};
+use policy::{OnAuditFailure, Policy, ViolationAction};
+use sandbox::{Ahead, Canary, End, Enforcement, Launch, Outcome};
+
+use crate::events::{Class, Ending, Event, Tampering, Violation};
+use crate::monitor::{Monitor, Sink};
+use crate::new_names::NewNames;
+use crate::prepare::{Prepared, Purpose, prepare_for};
+use crate::report::{NOT_FOUND, Report, STOPPED, ending};
+use crate::request::{Error, Request};
+use crate::sweep;
+
+/// Runs a command in this process and waits for its end. `events` gets every event as it happens.
+///
+/// The process must have one thread: the first process of the run is cloned from it.
+pub fn run(request: &Request, events: &mut Sink<'_>) -> Result<Report, Error> {
+    // The first process gets its namespaces while the plan is made here. If that fails, the reason
+    // is reported when the sandbox is started.
+    let prefork = (request.mechanisms.enforcement == Enforcement::Namespaces)
+        .then(|| Ahead::send(ids()).ok())
+        .flatten();
+    let prepared = prepare_for(request, Purpose::Run)?;
+    Run { prepared: &prepared, request, started: SystemTime::now() }.execute(prefork, events)
+}
+
+fn ids() -> (u32, u32) {
+    (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw())
+}
+
+/// One run.
+struct Run<'a> {
+    prepared: &'a Prepared,
+    request: &'a Request,
+    started: SystemTime,
+}
+
+impl<'a> Run<'a> {
+    fn execute(&self, prefork: Option<Ahead>, events: &mut Sink<'_>) -> Result<Report, Error> {
+        let Prepared { setup, machine, plan, .. } = self.prepared;
+        let clock = Instant::now();
+        let mut notices = self.prepared.notices.clone();
+        for dir in machine.worktree.iter().flat_map(|worktree| &worktree.missing) {
+            std::fs::create_dir_all(dir.as_path()).map_err(Error::unavailable)?;
+        }
+        let action = if self.request.learn {
+            ViolationAction::Deny
+        } else {
+            setup.loaded.policy.violation.action.value
+        };
+        let mut monitor =
+            Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
+        self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
+        let canary = self.canary()?;
+        let launch = Launch {
+            plan,
+            command: &self.request.command,
+            asked: self.request.mechanisms,
+            minimum: minimum(&setup.loaded.policy),
+            canary: &canary.canary,
+            user: (machine.user.uid, machine.user.gid),
+            covers: monitor.may_hide_more(),
+            omit: &omitted_layers(),
+        };
+        let outcome = match sandbox::run(&launch, prefork, &mut monitor) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                // Whatever failed while the command ran: what it did is still checked.
+                if monitor.available.is_some() {
+                    self.sweep(&mut monitor);
+                }
+                let failed = Error::from(&error);
+                let (run, error) = (monitor.run.clone(), failed.message.clone());
+                let (exit, lacking) = (failed.exit_code(), failed.lacking.clone());
+                monitor.emit(Event::Refused { run, exit, error, lacking });
+                return Err(failed);
+            }
+        };
+        drop(canary);
+        monitor.close_network();
+        report_limits(&mut monitor, &outcome);
+        let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
+        let tampering = if changed { self.sweep(&mut monitor) } else { Vec::new() };
+        let (mut exit, end) = ending(&outcome);
+        // A success would hide that something is there that should not be.
+        if exit == 0 && tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
+            exit = STOPPED;
+        }
+        if let Some(worktree) = &machine.worktree {
+            let inside = |found: &Tampering| {
+                std::path::Path::new(&found.path).starts_with(worktree.common.as_path())
+            };
+            monitor.references_unchanged =
+                tampering.iter().all(|found| !inside(found)).then_some(true);
+        }
+        self.record_end(&monitor, &tampering, &mut notices)?;
+        let report = self.report(&monitor, &outcome, exit, end, tampering, notices);
+        monitor.emit(Event::Stopped {
+            run: report.run.clone(),
+            exit,
+            end,
+            signal: report.signal,
+            usage: report.usage,
+            limited_by: report.limited_by.clone(),
+            violations: report.counts,
+            other_references_unchanged: monitor.references_unchanged,
+            seconds: clock.elapsed().as_secs_f64(),
+        });
+        Ok(report)
+    }
+
+    fn report(
+        &self,
+        monitor: &Monitor<'_, '_>,
+        outcome: &Outcome,
+        exit: u8,
+        end: Ending,
+        tampering: Vec<Tampering>,
+        notices: Vec<String>,
+    ) -> Report {
+        let context = &self.prepared.setup.context;
+        let unseen = monitor.unseen.iter().filter(|_| exit == NOT_FOUND);
+        let grant =
+            |path: &PathBuf| (path.clone(), policy::remedy(context, model::Access::Read, path));
+        let stopped_by = monitor.stopped_by.clone().filter(|_| end == Ending::Violation);
+        let denied = monitor.violations.iter().filter(|one| one.class != Class::Stop);
+        Report {
+            run: monitor.run.clone(),
+            exit,
+            end,
+            signal: match outcome.end {
+                End::Exited { signal, .. } => signal,
+                _ => None,
+            },
+            stopped_by,
+            limit: match outcome.end {
+                End::Limit(limit) => Some(limit.into()),
+                _ => None,
+            },
+            not_run: match &outcome.end {
+                End::NotRun(failed) => Some(failed.to_string()),
+                _ => None,
+            },
+            denied: denied.cloned().collect(),
+            counts: monitor.counts,
+            limits_reached: outcome.reached.iter().map(|&limit| limit.into()).collect(),
+            tampering,
+            lost: outcome.lost.iter().map(ToString::to_string).collect(),
+            unseen_programs: unseen.take(3).map(grant).collect(),
+            limited_by: outcome.limited_by.into(),
+            usage: Some(outcome.usage),
+            learned: self.request.learn.then(|| monitor.learned()),
+            notices,
+        }
+    }
+
+    fn command(&self) -> Vec<String> {
+        self.request.command.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+    }
+
+    fn new_names(&self) -> NewNames {
+        let Prepared { machine, dangling, repositories, .. } = self.prepared;
+        let worktree = machine.worktree.as_ref();
+        NewNames::before(&machine.marked, dangling, repositories, worktree, self.started)
+    }
+
+    /// Looks for what appeared under protected names, and reports it.
+    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Vec<Tampering> {
+        let Prepared { setup, machine, .. } = self.prepared;
+        let worktree = machine.worktree.as_ref();
+        let found =
+            sweep::sweep(setup, &machine.grants, worktree, &monitor.new_names, self.started);
+        for tampering in &found {
+            let (run, tampering) = (monitor.run.clone(), tampering.clone());
+            monitor.emit(Event::Tampering { run, tampering });
+        }
+        found
+    }
+
+    fn record_end(
+        &self,
+        monitor: &Monitor<'_, '_>,
+        tampering: &[Tampering],
+        notices: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let denied = |violation: &Violation| {
+            format!("{:?} {:?} {}", violation.class, violation.operation, violation.path)
+        };
+        let tampered = tampering.iter().map(|found| format!("{}: {}", found.what, found.path));
+        let notes: Vec<_> =
+            tampered.chain(monitor.violations.iter().map(denied)).take(100).collect();
+        let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
+        self.record(monitor, verdict, "run ended", notes, notices)
+    }
+
+    fn record(
+        &self,
+        monitor: &Monitor<'_, '_>,
+        verdict: Verdict,
+        tool: &str,
+        mut notes: Vec<String>,
+        notices: &mut Vec<String>,
+    ) -> Result<(), Error> {
+        let Prepared { setup, plan, agent, .. } = self.prepared;
+        notes.insert(0, format!("level {}", plan.level));
+        if let Some(available) = &monitor.available {
+            let words = format!("wall {}, {}", available.enforcement, available.attribution);
+            notes.insert(1, words);
+        }
+        let command = monitor.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>();
+        let record = Record {
+            time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            agent: agent.map_or("", |agent| agent.name).into(),
+            session: monitor.run.clone(),
+            workspace: setup.context.workspace.to_string(),
+            tool: tool.into(),
+            actions: vec![model::Action::Run { command: command.join(" ") }],
+            verdict,
+            rules: Vec::new(),
+            config: setup.loaded.fingerprint.clone(),
+            micros: 0,
+            notes,
+        };
+        let Err(error) = audit::Log::at(setup.places.audit_dir()).append(&record) else {
+            return Ok(());
+        };
+        let text = format!("cannot write the audit log: {error}");
+        match setup.loaded.policy.audit.on_failure.value {
+            OnAuditFailure::Deny => Err(Error::unavailable(text)),
+            OnAuditFailure::Warn => {
+                notices.push(text);
+                Ok(())
+            }
+        }
+    }
+
+    /// Something that exists and that no run may reach: the audit log, and a port of this process.
+    fn canary(&self) -> Result<HeldCanary, Error> {
+        let log = audit::Log::at(self.prepared.setup.places.audit_dir()).path();
+        let hidden = |log: &AbsPath| log.as_path().is_file() && !self.prepared.plan.shows(log);
+        let pid = std::process::id();
+        let (file, spare) = if AbsPath::lexical(&log).is_ok_and(|log| hidden(&log)) {
+            (log, None)
+        } else if pid > 9 {
+            // A file of this process. The run has processes of its own, and not yet as many.
+            (PathBuf::from(format!("/proc/{pid}/comm")), None)
+        } else {
+            let spare = tempfile::NamedTempFile::new_in("/tmp").map_err(Error::unavailable)?;
+            (spare.path().to_path_buf(), Some(spare))
+        };
+        let file = AbsPath::lexical(&file).map_err(Error::unavailable)?;
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::unavailable)?;
+        let port = listener.local_addr().map_err(Error::unavailable)?.port();
+        Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
+    }
+}
+
+struct HeldCanary {
+    canary: Canary,
+    _listener: TcpListener,
+    _spare: Option<tempfile::NamedTempFile>,
+}
+
+/// A limit that ended the run, and those that the kernel enforced while it went on.
+fn report_limits(monitor: &mut Monitor<'_, '_>, outcome: &Outcome) {
+    let ended = match outcome.end {
+        End::Limit(limit) => Some(limit),
+        _ => None,
+    };
+    for limit in outcome.reached.iter().copied().chain(ended) {
+        let run = monitor.run.clone();
+        monitor.emit(Event::Limit { run, limit: limit.into() });
+    }
+}
+
+/// Whether a writable piece is on a file system that may create names in ways that no call shows.
+fn is_of_unknown_kind(piece: &model::Piece) -> bool {
+    const EXT4: u64 = 0xef53;
+    const XFS: u64 = 0x5846_5342;
+    const TMPFS: u64 = 0x0102_1994;
+    const OVERLAY: u64 = 0x794c_7630;
+    let kind = || rustix::fs::statfs(piece.path.as_path()).ok()?.f_type.try_into().ok();
+    let known = |kind: u64| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind);
+    piece.kind == model::Kind::Write && !kind().is_some_and(known)
+}
+
+fn minimum(policy: &Policy) -> Enforcement {
+    match policy.confinement.minimum.value {
+        policy::Enforcement::Landlock => Enforcement::Landlock,
+        policy::Enforcement::Namespaces => Enforcement::Namespaces,
+    }
+}
+
+/// Layers to leave out, so that tests can show what each is for.
+fn omitted_layers() -> Vec<sandbox::Layer> {
+    use sandbox::Layer;
+    if !cfg!(feature = "test-hooks") {
+        return Vec::new();
+    }
+    let names = std::env::var("RINGWALL_OMIT").unwrap_or_default();
+    let layer = |name: &str| match name {
+        "mounts" => Some(Layer::Mounts),
+        "landlock" => Some(Layer::Landlock),
+        "seccomp" => Some(Layer::Seccomp),
+        "descriptors" => Some(Layer::Descriptors),
+        "environment" => Some(Layer::Environment),
+        "self-test" => Some(Layer::SelfTest),
+        _ => None,
+    };
+    names.split(',').filter_map(layer).collect()
+}
+
+fn run_id() -> String {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    format!("{:x}-{:x}", since.as_micros(), std::process::id())
+}

@@ -1,0 +1,112 @@
+//! [`prepare`]: from a request to a plan. [`Prepared`] is everything that a run is made from.
+
+use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
+use plan::Machine;
+use policy::NetworkRules;
+
+use crate::checks;
+use crate::created::Created;
+use crate::request::{Error, ErrorKind, Request};
+use crate::survey::{self, Survey};
+use config::setup::Setup;
+
+/// A run that is planned and not started.
+pub struct Prepared {
+    pub(crate) setup: Setup,
+    pub(crate) machine: Machine,
+    pub(crate) dangling: Vec<AbsPath>,
+    pub(crate) repositories: Vec<AbsPath>,
+    pub(crate) network: NetworkRules,
+    /// What was created for the run; gone again with this value.
+    pub(crate) _created: [Created; 2],
+    /// The agent that is run, if the command is one.
+    pub(crate) agent: Option<&'static agents::Agent>,
+    /// What a run would be, as data.
+    pub plan: Plan,
+    /// What the user should know about the plan.
+    pub notices: Vec<String>,
+}
+
+/// Whether the machine may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Only a plan is wanted: nothing is created.
+    Plan,
+    /// A run follows: granted paths that do not exist are created.
+    Run,
+}
+
+/// Plans a run without starting it. Changes nothing on the machine.
+pub fn prepare(request: &Request) -> Result<Prepared, Error> {
+    prepare_for(request, Purpose::Plan)
+}
+
+pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepared, Error> {
+    let agent = request.recognised_agent();
+    let any = agent.or_else(|| agents::ALL.first().copied());
+    let any = any.ok_or_else(|| Error::usage("no agent is known"))?;
+    let mut options = request.options.clone();
+    // Naming a workspace is consent only together with an explicit yes.
+    let named = options.workspace.is_some();
+    options.inside_run = true;
+    let mut setup = Setup::prepare(any, &options, "")?;
+    checks::workspace(&setup, named && request.accept_wide_workspace)?;
+    if !request.ignore_untrusted {
+        checks::trust(&setup)?;
+    }
+    checks::grant_requested(&mut setup, request)?;
+    checks::grant_programs(&mut setup, request);
+    checks::denials(&setup)?;
+    let own = match purpose {
+        Purpose::Plan => Created::default(),
+        Purpose::Run => Created::own_directories(&setup),
+    };
+    let cwd = working_directory(&setup)?;
+    let output = request.events_file.as_deref();
+    let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
+    let Survey { machine, dangling, repositories, left_out, created } = found;
+    if machine.marked.iter().any(|marked| marked.path == setup.context.workspace) {
+        let text = format!("cannot read the workspace {}", setup.context.workspace);
+        return Err(Error::unavailable(text)
+            .hint("names in it must be protected, so make the directory readable for yourself"));
+    }
+    let network = network(&setup, agent);
+    let plan = plan::compile(&setup.loaded.policy, &setup.context, &network, &cwd, &machine);
+    if let Some(why) = plan::too_many_ports(&plan) {
+        return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
+    }
+    let _created = [own, created];
+    let notices = left_out;
+    Ok(Prepared { setup, machine, dangling, repositories, network, _created, agent, plan, notices })
+}
+
+/// The rules about hosts. An agent's essential domains are allowed only if it is the agent that runs.
+fn network(setup: &Setup, agent: Option<&agents::Agent>) -> NetworkRules {
+    let own = agent.map_or(&[][..], |agent| agent.essential_domains);
+    let essential: Vec<_> = own
+        .iter()
+        .filter_map(|name| {
+            let value = DomainRule::parse(name).ok()?;
+            Some(Sourced { value, origin: Origin::Agent(setup.agent.title.into()) })
+        })
+        .collect();
+    let file = setup.context.grant_file.clone();
+    NetworkRules::new(&setup.loaded.policy, &essential, file)
+}
+
+/// The directory the command starts in: the current one, if that is in the workspace.
+fn working_directory(setup: &Setup) -> Result<AbsPath, Error> {
+    let here =
+        setup.resolver.borrow_mut().resolve(&setup.places.cwd).map_err(Error::unavailable)?;
+    let workspace = &setup.context.workspace;
+    if !workspace.as_path().is_dir() {
+        return Err(Error::usage(format!("the workspace {workspace} does not exist")));
+    }
+    Ok(if here.is_within(workspace) { here } else { workspace.clone() })
+}
+
+pub(crate) fn untrusted(lines: Vec<String>) -> Error {
+    let message = "the project's ringwall.toml has lines that you have not trusted";
+    Error::new(ErrorKind::Untrusted(lines), message)
+        .hint("if they are right, run `ringwall trust` and try again; otherwise remove them")
+}

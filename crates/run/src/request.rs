@@ -1,0 +1,138 @@
+//! [`Request`]: what to run and how. [`Error`]: why there was no run.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use agents::Agent;
+use config::setup::{Options, SetupError};
+use sandbox::{Asked, Lack, WallError};
+
+/// What to run, and how.
+#[derive(Debug, Clone, Default)]
+pub struct Request {
+    /// The command and its arguments.
+    pub command: Vec<OsString>,
+    /// The agent that the command is; `None` recognises it by the program's name.
+    pub agent: Option<&'static Agent>,
+    /// Workspace, configuration file, phase and level.
+    pub options: Options,
+    /// Paths that may be read, besides those of the configuration.
+    pub allow_read: Vec<String>,
+    /// Paths that may be written, besides those of the configuration.
+    pub allow_write: Vec<String>,
+    /// Hosts that may be reached, besides those of the configuration.
+    pub allow_domain: Vec<String>,
+    /// Accept a workspace that contains the home directory.
+    pub accept_wide_workspace: bool,
+    /// Run without the lines of project files that the user has not trusted, instead of failing.
+    pub ignore_untrusted: bool,
+    /// Go on after violations, and report what would have allowed them.
+    pub learn: bool,
+    /// The best mechanisms to use.
+    pub mechanisms: Asked,
+    /// Where events go, if that is a file: the run may not write it.
+    pub events_file: Option<PathBuf>,
+}
+
+impl Request {
+    /// A run of a command with the built-in defaults and the user's configuration.
+    pub fn new<W: Into<OsString>>(command: impl IntoIterator<Item = W>) -> Self {
+        Self { command: command.into_iter().map(Into::into).collect(), ..Self::default() }
+    }
+
+    /// The agent by name, or by the program that is run.
+    pub(crate) fn recognised_agent(&self) -> Option<&'static Agent> {
+        let program = self.command.first().map(PathBuf::from).unwrap_or_default();
+        let is_it = |agent: &&Agent| program.file_name().is_some_and(|name| name == agent.program);
+        self.agent.or_else(|| agents::ALL.iter().copied().find(is_it))
+    }
+}
+
+/// Why there was no run.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    /// The kind, which decides the exit status.
+    pub kind: ErrorKind,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub hints: Vec<String>,
+    /// What this machine lacks, where that is the reason.
+    pub lacking: Vec<Lack>,
+}
+
+/// The kinds of reasons.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The request makes no sense.
+    Usage,
+    /// The configuration cannot be used.
+    Config,
+    /// Project files have lines that the user has not trusted.
+    Untrusted(Vec<String>),
+    /// This machine cannot do it.
+    Unavailable,
+}
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl ToString) -> Self {
+        Self { kind, message: message.to_string(), hints: Vec::new(), lacking: Vec::new() }
+    }
+
+    pub(crate) fn usage(message: impl ToString) -> Self {
+        Self::new(ErrorKind::Usage, message)
+    }
+
+    pub(crate) fn config(message: impl ToString) -> Self {
+        Self::new(ErrorKind::Config, message)
+    }
+
+    pub(crate) fn unavailable(message: impl ToString) -> Self {
+        Self::new(ErrorKind::Unavailable, message)
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl ToString) -> Self {
+        self.hints.push(hint.to_string());
+        self
+    }
+
+    /// The exit status, as sysexits has it.
+    pub fn exit_code(&self) -> u8 {
+        match self.kind {
+            ErrorKind::Usage => 64,
+            ErrorKind::Unavailable => 69,
+            ErrorKind::Config | ErrorKind::Untrusted(_) => 78,
+        }
+    }
+}
+
+impl From<SetupError> for Error {
+    fn from(error: SetupError) -> Self {
+        match error {
+            SetupError::Config(error) => {
+                let problems = error.problems.iter().map(|problem| format!("\n  {problem}"));
+                let problems: String = problems.collect();
+                Self::config(format!("the configuration cannot be used{problems}"))
+            }
+            SetupError::Workspace(_) => Self::usage(error),
+            SetupError::Places(_) => Self::unavailable(error)
+                .hint("set HOME to your home directory, and start in a directory that exists"),
+        }
+    }
+}
+
+impl From<&WallError> for Error {
+    fn from(error: &WallError) -> Self {
+        let mut failed = Self::unavailable(format!("cannot start the sandbox: {error}"));
+        failed.lacking = error.diagnosis().to_vec();
+        if let WallError::DoesNotHold(_) = error {
+            failed = failed.hint("nothing was run; `ringwall doctor` shows which part fails");
+        }
+        for Lack { what, name, remedy } in error.diagnosis() {
+            failed.hints.push(format!("{what} ({name}); {remedy}"));
+        }
+        failed
+    }
+}
