@@ -1,6 +1,6 @@
 //! What an agent cannot honour becomes a refusal. Never the other way round.
 
-use model::{Decision, Event, Mode, Origin, Reason, Verdict};
+use model::{Decision, Event, Mode, Origin, Reason, Remedy, Rule, Verdict};
 
 use crate::Agent;
 
@@ -15,27 +15,17 @@ pub fn degrade(agent: &Agent, event: &Event, decision: Decision) -> Decision {
     if let Some(redirect) = decision.redirect()
         && !agent.caps.rewrite
     {
-        let instead = format!("run this instead: {}", redirect.value);
+        let remedy = Remedy::Run(redirect.value.clone());
         let text = format!("{} does not take a corrected call", agent.title);
-        return decision.and(refusal("redirect", text, instead));
+        return decision.and(Reason::deny(Rule::Redirect, Origin::BuiltIn, text).with(remedy));
     }
     let nobody = event.mode == Mode::NeverAsks || !agent.caps.ask;
     if decision.verdict() == Verdict::Ask && nobody {
-        let text = "this would need a person's consent, and nobody can be asked".to_owned();
-        let instead = "do it another way, or go on without it".to_owned();
-        return decision.and(refusal("ask", text, instead));
+        let text = "this would need a person's consent, and nobody can be asked";
+        let remedy = Remedy::advice("do it another way, or go on without it");
+        return decision.and(Reason::deny(Rule::Ask, Origin::BuiltIn, text).with(remedy));
     }
     decision
-}
-
-fn refusal(rule: &str, text: String, instead: String) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: rule.into(),
-        origin: Origin::BuiltIn,
-        text,
-        instead: Some(instead),
-    }
 }
 
 #[cfg(test)]
@@ -47,7 +37,7 @@ mod tests {
     use crate::{ALL, Caps};
 
     fn reason(verdict: Verdict) -> Reason {
-        Reason { verdict, ..refusal("r", "t".into(), "i".into()) }
+        Reason { verdict, ..Reason::deny(Rule::Workspace, Origin::BuiltIn, "t") }
     }
 
     proptest! {
@@ -61,7 +51,11 @@ mod tests {
         ) {
             let verdict = |n| [Verdict::Allow, Verdict::Ask, Verdict::Deny][usize::from(n)];
             let reasons = verdicts.into_iter().map(|n| reason(verdict(n))).collect();
-            let redirect = redirects.then(|| Redirect { field: "command".into(), value: "x".into() });
+            let redirect = redirects.then(|| Redirect {
+                field: "command".into(),
+                value: "x".into(),
+                moves: Vec::new(),
+            });
             let opaque = vec![Opaque { part: "p".into(), why: "w".into() }];
             let decision = Decision::new(reasons, opaque, redirect);
             let template = ALL[0];

@@ -107,7 +107,7 @@ fn mentions(record: &Record, text: &str) -> bool {
             names(path)
         }
         Action::Fetch(fetch) => names(&fetch.to),
-        Action::Run { command } => command.contains(text),
+        Action::Run { command, .. } => command.contains(text),
         Action::RunFetched { part } | Action::Opaque { part, .. } => part.contains(text),
         Action::Connect { target } => target.contains(text),
         Action::LeaveSandbox { field } => field.contains(text),

@@ -99,7 +99,7 @@ impl Room {
             Action::Opaque { part, why } => {
                 Action::Opaque { part: self.text(part), why: self.text(why) }
             }
-            Action::Run { command } => Action::Run { command: self.text(command) },
+            Action::Run { command, field } => Action::Run { command: self.text(command), field },
             Action::Connect { target } => Action::Connect { target: self.text(target) },
             Action::LeaveSandbox { field } => Action::LeaveSandbox { field: self.text(field) },
             Action::AskPerson { tool } => Action::AskPerson { tool: self.text(tool) },

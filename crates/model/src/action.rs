@@ -25,6 +25,10 @@ pub enum Action {
     Run {
         /// The text, as the shell would get it.
         command: String,
+        /// The input field that holds the text; none where it is nested, or where no tool call
+        /// brought it. Needed for a correction only, so no record keeps it.
+        #[serde(skip)]
+        field: Option<String>,
     },
     /// A command works in another directory, or on the repository there.
     Enter {

@@ -1,10 +1,11 @@
 //! The answer to a call: [`Verdict`], [`Reason`], [`Decision`].
 
 use std::fmt;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Origin;
+use crate::{Origin, Remedy, Rule};
 
 /// What a call gets. Ordered: the strictest of several wins.
 #[derive(
@@ -40,23 +41,57 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Why one action gets its verdict: the rule, where it stands, and the way out.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// Why one action gets its verdict: the rule, where it is set, and the way out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
     /// What this reason alone would give.
     pub verdict: Verdict,
-    /// The rule's name: a config key, or the name of a built-in rule.
-    pub rule: String,
-    /// Where the rule stands.
+    /// The rule that decided.
+    pub rule: Rule,
+    /// Where the rule is set.
     pub origin: Origin,
     /// What was tried and why it gets this verdict, as one sentence.
     pub text: String,
-    /// What to do instead, or the command that would allow it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub instead: Option<String>,
+    /// The cause alone, for a reader who has been told what was tried; none where `text` is that.
+    #[serde(skip)]
+    pub cause: Option<String>,
+    /// What to do instead, or what would allow it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instead: Option<Remedy>,
 }
 
-/// A part of a call that nobody can know before it runs.
+impl Reason {
+    /// A reason to allow.
+    pub fn allow(rule: Rule, origin: Origin, text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { verdict: Verdict::Allow, rule, origin, text, cause: None, instead: None }
+    }
+
+    /// A reason to deny.
+    pub fn deny(rule: Rule, origin: Origin, text: impl Into<String>) -> Self {
+        Self { verdict: Verdict::Deny, ..Self::allow(rule, origin, text) }
+    }
+
+    /// A reason to deny for this cause. `tried` is the first half of the sentence.
+    pub fn deny_because(rule: Rule, origin: Origin, tried: &str, cause: impl Into<String>) -> Self {
+        let cause = cause.into();
+        let text = format!("{tried}: {cause}");
+        Self { cause: Some(cause), ..Self::deny(rule, origin, text) }
+    }
+
+    /// The same with a way out.
+    #[must_use]
+    pub fn with(self, remedy: Remedy) -> Self {
+        Self { instead: Some(remedy), ..self }
+    }
+
+    /// The cause alone where there is one, else the whole sentence.
+    pub fn why(&self) -> &str {
+        self.cause.as_deref().unwrap_or(&self.text)
+    }
+}
+
+/// A part of a call that cannot be known before it runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opaque {
     /// The part's text.
@@ -66,12 +101,32 @@ pub struct Opaque {
 }
 
 /// The corrected call: one input field with a new value, every other field as it was.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Redirect {
     /// The input field to replace.
     pub field: String,
     /// Its corrected value.
     pub value: String,
+    /// What goes to quarantine instead of where it would have gone.
+    pub moves: Vec<Moved>,
+}
+
+/// A download that a corrected call sends to quarantine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Moved {
+    /// The command.
+    pub by: String,
+    /// Where the content would have gone.
+    pub from: PathBuf,
+    /// Where it goes now.
+    pub to: PathBuf,
+}
+
+impl fmt::Display for Moved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { by, from, to } = self;
+        write!(f, "redirected {by} to quarantine: {} -> {}", from.display(), to.display())
+    }
 }
 
 /// A verdict with its reasons, and perhaps a corrected call.
@@ -106,24 +161,19 @@ impl Decision {
         Self::new(reasons, self.opaque, self.redirect)
     }
 
-    /// The same decision with this corrected text.
+    /// The same decision with another corrected text. A call that is not corrected stays as it is.
     #[must_use]
     pub fn redirected(self, value: String) -> Self {
-        let field = self.redirect.map_or_else(|| "command".to_owned(), |redirect| redirect.field);
-        Self { redirect: Some(Redirect { field, value }), ..self }
+        let redirect = self.redirect.map(|redirect| Redirect { value, ..redirect });
+        Self { redirect, ..self }
     }
 
-    /// A refusal that names the corrected text instead of sending it.
+    /// A denial that names the corrected text instead of sending it.
     #[must_use]
     pub fn corrected_by(self, value: &str) -> Self {
-        let reason = Reason {
-            verdict: Verdict::Deny,
-            rule: "redirect".into(),
-            origin: Origin::BuiltIn,
-            text: "the command must not run as it is".into(),
-            instead: Some(format!("run this instead: {value}")),
-        };
-        let decision = self.and(reason);
+        let text = "the command must not run as it is";
+        let reason = Reason::deny(Rule::Redirect, Origin::BuiltIn, text);
+        let decision = self.and(reason.with(Remedy::Run(value.into())));
         Self { redirect: None, ..decision }
     }
 
@@ -158,13 +208,7 @@ mod tests {
     use super::*;
 
     fn reason(verdict: Verdict) -> Reason {
-        Reason {
-            verdict,
-            rule: "r".into(),
-            origin: Origin::BuiltIn,
-            text: "t".into(),
-            instead: None,
-        }
+        Reason { verdict, ..Reason::deny(Rule::Workspace, Origin::BuiltIn, "t") }
     }
 
     #[test]
@@ -182,5 +226,21 @@ mod tests {
     fn adding_a_reason_never_loosens() {
         let decision = Decision::single(reason(Verdict::Deny)).and(reason(Verdict::Allow));
         assert_eq!(decision.verdict(), Verdict::Deny);
+    }
+
+    #[test]
+    fn a_corrected_text_stays_in_its_field() {
+        let redirect = Redirect { field: "cmd".into(), value: "a".into(), moves: Vec::new() };
+        let decision = Decision::new(vec![reason(Verdict::Allow)], vec![], Some(redirect));
+        let decision = decision.redirected("b".into());
+        let redirect = decision.redirect().unwrap();
+        assert_eq!((&*redirect.field, &*redirect.value), ("cmd", "b"));
+    }
+
+    #[test]
+    fn a_cause_ends_the_sentence_and_can_be_read_alone() {
+        let reason = Reason::deny_because(Rule::Level, Origin::BuiltIn, "x is denied", "of y");
+        assert_eq!((&*reason.text, reason.why()), ("x is denied: of y", "of y"));
+        assert_eq!(Reason::deny(Rule::Level, Origin::BuiltIn, "x").why(), "x");
     }
 }

@@ -105,6 +105,26 @@ impl Host {
         Ok((Self::parse(host)?, port))
     }
 
+    /// Reads the host in a URL as browsers do: blanks vanish, backslashes are slashes, any number of
+    /// slashes may follow the scheme, which may be missing.
+    ///
+    /// Only plain names and IPv4 addresses are read. How a browser maps other characters, and which
+    /// address it takes from brackets, is its own matter.
+    pub fn in_url(url: &str) -> Result<Self, HostError> {
+        let url: String = url.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
+        let url = url.to_lowercase();
+        let rest = url.strip_prefix("https:").or_else(|| url.strip_prefix("http:")).unwrap_or(&url);
+        let rest = rest.trim_start_matches(['/', '\\']);
+        let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
+        let host = authority.rsplit('@').next().unwrap_or(authority);
+        let host = host.split(':').next().unwrap_or(host);
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_".contains(&byte);
+        if !host.bytes().all(plain) {
+            return Err(HostError::Character);
+        }
+        Self::parse(host)
+    }
+
     /// The name, if it is one.
     pub fn name(&self) -> Option<&str> {
         match &self.0 {
@@ -386,6 +406,44 @@ mod tests {
         }
         assert_eq!(read("::1:443"), Err(HostError::Brackets));
         assert_eq!(read("example.org:80:443"), Err(HostError::Brackets));
+    }
+
+    #[test]
+    fn the_host_in_a_url_is_the_one_a_browser_connects_to() {
+        for (url, host) in [
+            ("https://example.org/x?y#z", "example.org"),
+            ("HTTP://Example.ORG.", "example.org"),
+            ("example.org", "example.org"),
+            ("example.org:8080/x", "example.org"),
+            ("https:example.org", "example.org"),
+            ("https:////example.org", "example.org"),
+            ("https:\\\\example.org\\x", "example.org"),
+            (" https://exam\nple.org\t/ ", "example.org"),
+            ("https://user:pass@example.org:443/", "example.org"),
+            ("https://good.example@example.org/", "example.org"),
+            ("https://good.example\\@example.org/", "good.example"),
+            ("https://example.org?@good.example", "example.org"),
+            ("https://example.org#@good.example", "example.org"),
+            ("http://2130706433/", "127.0.0.1"),
+            ("http://0x7f.1/", "127.0.0.1"),
+            ("http://_dmarc.example.org", "_dmarc.example.org"),
+        ] {
+            assert_eq!(Host::in_url(url).map(|host| host.to_string()), Ok(host.into()), "{url:?}");
+        }
+        for url in [
+            "",
+            "https://",
+            "https:///",
+            "https://[::1]/",
+            "https://ex\u{e4}mple.org",
+            "https://exam%70le.org",
+            "https://exam ple.org",
+            "https://example\0.org",
+            "https://a..b",
+            "https://256.1.1.1",
+        ] {
+            assert!(Host::in_url(url).is_err(), "{url:?}");
+        }
     }
 
     proptest! {

@@ -18,12 +18,14 @@ pub mod plan;
 mod quantity;
 mod quote;
 mod record;
+mod remedy;
+mod rule;
 mod settings;
 mod tool;
 
 pub use action::{Access, Action, Fetch, PathRef};
 pub use caller::{Caller, Transport};
-pub use decision::{Decision, Opaque, Reason, Redirect, Verdict};
+pub use decision::{Decision, Moved, Opaque, Reason, Redirect, Verdict};
 pub use domain::{DomainError, DomainRule};
 pub use edit::Edit;
 pub use event::{Event, EventKind, Mode, ToolCall};
@@ -36,5 +38,7 @@ pub use plan::{Base, Bounds, Cause, Kind, Link, Net, Piece, Plan, Ways, Worktree
 pub use quantity::{ByteSize, ByteSizeError};
 pub use quote::shell_word;
 pub use record::Record;
+pub use remedy::Remedy;
+pub use rule::Rule;
 pub use settings::{HookGroup, OffSwitch, SettingsRules, Shape};
 pub use tool::{Effect, Presence, Tool};

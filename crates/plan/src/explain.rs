@@ -1,8 +1,8 @@
 //! [`Explainer`]: why a plan does not let something be read or written, and what would allow it.
 
-use model::{AbsPath, Access, Cause, Level, Origin, Piece, Plan, Reason, Verdict};
+use model::{AbsPath, Access, Cause, Level, Origin, Plan, Reason, Remedy, Rule, Sourced};
 use policy::protected::{protecting, shadows};
-use policy::{Context, Policy};
+use policy::{Context, PathRule, Policy};
 
 use crate::Protections;
 
@@ -23,90 +23,77 @@ pub struct Explainer<'a> {
 const NO_GRANT: &str = "only the user can change it, outside the agent; no grant covers it";
 
 impl Explainer<'_> {
-    /// Why a path is denied. A final slash marks a directory that does not exist yet.
+    /// Why a path is denied. `new_directory` says that the attempt was to create a directory.
     pub fn explain(&self, access: Access, path: &AbsPath, new_directory: bool) -> Reason {
-        if access == Access::Write
-            && let Some(reason) = self.protected(path)
-        {
-            return reason;
+        let tried = format!("{} {path} is denied", access.gerund());
+        let deny = |rule: Rule, origin: Origin, cause: String, remedy: Remedy| {
+            Reason::deny_because(rule, origin, &tried, cause).with(remedy)
+        };
+        if let Some((cause, advice)) = self.protected(access, path) {
+            return deny(Rule::Protected, Origin::BuiltIn, cause, Remedy::advice(advice));
         }
-        self.denied_by_rule(access, path)
-            .or_else(|| self.piece_allows_nothing(access, path))
-            .or_else(|| self.holds_protected(access, path))
-            .unwrap_or_else(|| self.not_granted(access, path, new_directory))
+        if let Some((rule, entry)) = self.denied_by(access, path) {
+            let cause = format!("the rule `{}` denies it", entry.value.text());
+            let origin = entry.origin.clone();
+            return deny(rule, origin.clone(), cause, Remedy::RemoveEntry(origin));
+        }
+        if let Some(cause) = self.kept(access, path) {
+            return deny(Rule::Protected, Origin::BuiltIn, cause, Remedy::advice(NO_GRANT));
+        }
+        let (rule, origin, cause) = self.not_granted(path);
+        let entry = if new_directory { path.as_path().join("") } else { path.as_path().into() };
+        deny(rule, origin, cause, policy::remedy(self.context, access, &entry))
     }
 
-    fn protected(&self, path: &AbsPath) -> Option<Reason> {
+    /// A protected name or a file of Ringwall, wherever it is.
+    fn protected(&self, access: Access, path: &AbsPath) -> Option<(String, &'static str)> {
+        if access == Access::Read {
+            return None;
+        }
         if self.context.own_files.iter().any(|own| path.is_within(own)) {
-            let instead = "only the user can change it, outside the agent";
-            return Some(deny("protected", Origin::BuiltIn, "it belongs to Ringwall", instead));
+            let advice = "only the user can change it, outside the agent";
+            return Some(("it belongs to Ringwall".into(), advice));
         }
         let name = protecting(path)?;
-        let why = format!("`{}` is a protected name: {}", name.path.join("/"), name.why);
-        Some(deny("protected", Origin::BuiltIn, &why, NO_GRANT))
+        let cause = format!("`{}` is a protected name: {}", name.path.join("/"), name.why);
+        Some((cause, NO_GRANT))
     }
 
-    fn denied_by_rule(&self, access: Access, path: &AbsPath) -> Option<Reason> {
-        let hidden = self.protections.hidden_by(path).map(|rule| ("filesystem.deny_read", rule));
-        let frozen = || self.protections.read_only_by(path);
-        let frozen = (access == Access::Write).then(frozen).flatten();
-        let frozen = frozen.map(|rule| ("filesystem.deny_write", rule));
-        let (key, rule) = hidden.or(frozen)?;
-        let why = format!("the rule `{}` denies it", rule.value.text());
-        let instead = format!("remove that entry ({}) to allow it", rule.origin);
-        Some(deny(key, rule.origin.clone(), &why, &instead))
+    /// The deny rule that covers a path. What may not be read may not be written either.
+    fn denied_by(&self, access: Access, path: &AbsPath) -> Option<(Rule, &Sourced<PathRule>)> {
+        let hidden = self.protections.hidden_by(path).map(|rule| (Rule::DenyRead, rule));
+        let read_only = || self.protections.read_only_by(path).map(|rule| (Rule::DenyWrite, rule));
+        hidden.or_else(|| (access == Access::Write).then(read_only).flatten())
     }
 
-    /// Inside what the plan shows, the cause of the innermost piece decides.
-    fn piece_allows_nothing(&self, access: Access, path: &AbsPath) -> Option<Reason> {
-        if self.plan.allows(path, access == Access::Write) {
-            return None;
+    /// Why the plan keeps a path as it is, whatever is granted.
+    fn kept(&self, access: Access, path: &AbsPath) -> Option<String> {
+        if !self.plan.allows(path, access == Access::Write) {
+            return match self.plan.piece(path).map(|piece| &piece.why)? {
+                Cause::OtherCheckout => {
+                    Some("it belongs to another checkout of the repository".into())
+                }
+                Cause::Protected => Some("it is what a protected name leads to".into()),
+                _ => None,
+            };
         }
-        let why = match self.plan.piece(path).map(|Piece { why, .. }| why)? {
-            Cause::OtherCheckout => "it belongs to another checkout of the repository",
-            Cause::Protected => "it is what a protected name leads to",
-            _ => return None,
-        };
-        Some(deny("protected", Origin::BuiltIn, why, NO_GRANT))
-    }
-
-    /// The path can be written, and is denied all the same: moving it would move a protected name.
-    fn holds_protected(&self, access: Access, path: &AbsPath) -> Option<Reason> {
-        let inside = path.is_within(&self.context.workspace);
-        if !inside || !self.plan.allows(path, access == Access::Write) {
-            return None;
-        }
-        let why = match shadows(path) {
+        // The path can be written, so it is denied because moving it would move a protected name.
+        path.is_within(&self.context.workspace).then(|| match shadows(path) {
             Some(name) => format!("it contains the protected name `{}`", name.path.join("/")),
             None => "it contains a protected name".into(),
-        };
-        Some(deny("protected", Origin::BuiltIn, &why, NO_GRANT))
+        })
     }
 
-    fn not_granted(&self, access: Access, path: &AbsPath, new_directory: bool) -> Reason {
+    fn not_granted(&self, path: &AbsPath) -> (Rule, Origin, String) {
         let level = &self.policy.level;
-        let entry = if new_directory { path.as_path().join("") } else { path.as_path().into() };
-        let instead = policy::remedy(self.context, access, &entry);
-        let within = path.is_within(&self.context.workspace);
+        let origin = level.origin.clone();
         if level.value == Level::Full {
-            let why = format!("level `{}` allows only the user's own files", level.value);
-            return deny("level", level.origin.clone(), &why, &instead);
+            (Rule::Level, origin, format!("level `{}` allows only your own files", level.value))
+        } else if path.is_within(&self.context.workspace) {
+            (Rule::Level, origin, format!("level `{}` does not allow writing", level.value))
+        } else {
+            let cause = format!("outside the workspace {}", self.context.workspace);
+            (Rule::Workspace, Origin::BuiltIn, cause)
         }
-        if within {
-            let why = format!("level `{}` does not allow writing", level.value);
-            return deny("level", level.origin.clone(), &why, &instead);
-        }
-        let why = format!("outside the workspace {}", self.context.workspace);
-        deny("workspace", Origin::BuiltIn, &why, &instead)
-    }
-}
-
-fn deny(rule: &str, origin: Origin, why: &str, instead: &str) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: rule.into(),
-        origin,
-        text: why.into(),
-        instead: Some(instead.into()),
     }
 }

@@ -9,10 +9,12 @@ mod address;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
 
-use model::{DomainRule, Host, HostError, Level, Origin, Reason, Sourced, Verdict};
+use model::{DomainRule, Host, HostError, Level, Origin, Reason, Remedy, Rule, Sourced, Verdict};
 
 use self::address::not_public;
 use crate::Policy;
+
+const NOT_GRANTED: &str = "no rule grants it";
 
 /// The rules about hosts that hold for one run.
 #[derive(Debug, Clone)]
@@ -66,20 +68,13 @@ impl NetworkRules {
         self.level.value >= Level::Network
     }
 
-    fn grant(&self, host: &Host, port: u16) -> String {
+    fn grant(&self, host: &Host, port: u16) -> Remedy {
         let rule = DomainRule::exact(host.clone(), port);
-        format!(
-            "the user can allow it with `ringwall grant domain {rule}`, which sets \
-             `network.allowed_domains = [\"{rule}\"]` in {}",
-            self.grant_file.display()
-        )
+        Remedy::GrantDomain { rule, file: self.grant_file.clone() }
     }
 
-    fn line(&self, key: &str, entry: &str) -> String {
-        format!(
-            "the user can allow it with the line `network.{key} = [{entry}]` in {}",
-            self.grant_file.display()
-        )
+    fn line(&self, line: String) -> Remedy {
+        Remedy::Configure { line, file: self.grant_file.clone() }
     }
 }
 
@@ -92,35 +87,30 @@ pub fn connect(rules: &NetworkRules, host: &Host, port: u16) -> Reason {
         return denied(rule, &host.with_port(port));
     }
     if let Some(own) = local_port(rules, host, port) {
-        return allow("network.allow_local_ports", own.origin.clone(), host, port);
+        return allow(Rule::LocalPorts, own.origin.clone(), host, port);
     }
     if let Some(rule) = rules.allowed.iter().find(|rule| rule.value.grants(host, port)) {
-        return allow("network.allowed_domains", rule.origin.clone(), host, port);
+        return allow(Rule::AllowedDomains, rule.origin.clone(), host, port);
     }
     if rules.any_public_name() && host.name().is_some() && !host.is_local() {
-        return allow("level", rules.level.origin.clone(), host, port);
+        return allow(Rule::Level, rules.level.origin.clone(), host, port);
     }
-    let mut reason = Reason {
-        verdict: Verdict::Deny,
-        rule: "network.allowed_domains".into(),
-        origin: Origin::BuiltIn,
-        text: format!("connecting to `{host}` on port {port} is refused: no rule grants it"),
-        instead: Some(rules.grant(host, port)),
+    let tried = format!("connecting to `{host}` on port {port} is refused");
+    let (origin, cause) = match rules.allowed.iter().find(|rule| rule.value.names(host)) {
+        Some(rule) => {
+            let ports =
+                rule.value.port().map_or_else(|| "80 and 443".into(), |own| own.to_string());
+            let cause = format!("the rule `{}` grants port {ports} only", rule.value);
+            (rule.origin.clone(), cause)
+        }
+        None => (Origin::BuiltIn, NOT_GRANTED.to_owned()),
     };
-    if let Some(rule) = rules.allowed.iter().find(|rule| rule.value.names(host)) {
-        let ports = rule.value.port().map_or_else(|| "80 and 443".into(), |own| own.to_string());
-        reason.origin = rule.origin.clone();
-        reason.text = format!(
-            "connecting to `{host}` on port {port} is refused: the rule `{}` grants port {ports} \
-             only",
-            rule.value
-        );
-    }
-    if host.is_local() {
-        reason.rule = "network.allow_local_ports".into();
-        reason.instead = Some(rules.line("allow_local_ports", &port.to_string()));
-    }
-    reason
+    let (rule, remedy) = if host.is_local() {
+        (Rule::LocalPorts, rules.line(format!("network.allow_local_ports = [{port}]")))
+    } else {
+        (Rule::AllowedDomains, rules.grant(host, port))
+    };
+    Reason::deny_because(rule, origin, &tried, cause).with(remedy)
 }
 
 /// Whether a name may be looked up: whether there is a port on which it might be reached.
@@ -132,12 +122,14 @@ pub fn look_up(rules: &NetworkRules, host: &Host) -> Reason {
     let named = rules.allowed.iter().find(|rule| rule.value.names(host));
     let port = named.and_then(|rule| rule.value.port()).unwrap_or(443);
     if let Some(rule) = named {
-        return allow("network.allowed_domains", rule.origin.clone(), host, port);
+        return allow(Rule::AllowedDomains, rule.origin.clone(), host, port);
     }
-    let mut reason = connect(rules, host, port);
-    // Nobody has said yet on which port.
-    if reason.verdict == Verdict::Deny && reason.rule == "network.allowed_domains" {
-        reason.text = format!("looking `{host}` up is refused: no rule grants it");
+    let reason = connect(rules, host, port);
+    // A lookup names no port, so the text must not name one either.
+    if reason.verdict == Verdict::Deny && reason.rule == Rule::AllowedDomains {
+        let tried = format!("looking `{host}` up is refused");
+        let Reason { rule, origin, instead, .. } = reason;
+        return Reason { instead, ..Reason::deny_because(rule, origin, &tried, NOT_GRANTED) };
     }
     reason
 }
@@ -150,64 +142,53 @@ pub fn dial(rules: &NetworkRules, host: &Host, port: u16, address: IpAddr) -> Re
         return denied(rule, &literal.with_port(port));
     }
     let Some(kind) = not_public(address) else {
-        return allow("public-address", Origin::BuiltIn, host, port);
+        return allow(Rule::PublicAddress, Origin::BuiltIn, host, port);
     };
     if literal.is_local()
         && let Some(own) = local_port(rules, host, port)
     {
-        return allow("network.allow_local_ports", own.origin.clone(), host, port);
+        return allow(Rule::LocalPorts, own.origin.clone(), host, port);
     }
     // Whoever grants an address by itself means that address.
     let own =
         |rule: &&Sourced<DomainRule>| host.address().is_some() && rule.value.grants(host, port);
     if let Some(rule) = rules.allowed.iter().find(own) {
-        return allow("network.allowed_domains", rule.origin.clone(), host, port);
+        return allow(Rule::AllowedDomains, rule.origin.clone(), host, port);
     }
     if let Some(rule) = rules.private.iter().find(|rule| rule.value.covers(host, port)) {
-        return allow("network.private_domains", rule.origin.clone(), host, port);
+        return allow(Rule::PrivateDomains, rule.origin.clone(), host, port);
     }
     let entry = DomainRule::exact(host.clone(), port);
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "network.private_domains".into(),
-        origin: Origin::BuiltIn,
-        text: format!("`{host}` is at {address}, which is {kind}, not a public address"),
-        instead: Some(rules.line("private_domains", &format!("\"{entry}\""))),
-    }
+    let text = format!("`{host}` is at {address}, which is {kind}, not a public address");
+    Reason::deny(Rule::PrivateDomains, Origin::BuiltIn, text)
+        .with(rules.line(format!("network.private_domains = [\"{entry}\"]")))
 }
 
 /// Whether a TLS connection says that it is for the server that was asked for.
 pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerName) -> Reason {
-    let hidden = |text: String| Reason {
-        verdict: Verdict::Deny,
-        rule: "network.allow_without_sni".into(),
-        origin: rules.allow_without_sni.origin.clone(),
-        text,
-        instead: Some(format!(
-            "the user can allow it with the line `network.allow_without_sni = true` in {}",
-            rules.grant_file.display()
-        )),
+    let hidden = |text: String| {
+        Reason::deny(Rule::WithoutSni, rules.allow_without_sni.origin.clone(), text)
+            .with(rules.line("network.allow_without_sni = true".into()))
     };
     let may_hide = rules.allow_without_sni.value;
     match said {
         ServerName::Named(name) if name == asked => {
-            allow("server-name", Origin::BuiltIn, asked, port)
+            allow(Rule::ServerName, Origin::BuiltIn, asked, port)
         }
         // An address names no server, so the name that is given has to stand for itself.
         ServerName::Named(name) if asked.address().is_some() => connect(rules, name, port),
-        ServerName::Named(name) => Reason {
-            verdict: Verdict::Deny,
-            rule: "server-name".into(),
-            origin: Origin::BuiltIn,
-            text: format!("TLS to `{asked}` on port {port} is meant for another server, `{name}`"),
-            instead: Some(format!("connect to `{name}` by its own name")),
-        },
+        ServerName::Named(name) => {
+            let text =
+                format!("TLS to `{asked}` on port {port} is meant for another server, `{name}`");
+            Reason::deny(Rule::ServerName, Origin::BuiltIn, text)
+                .with(Remedy::advice(format!("connect to `{name}` by its own name")))
+        }
         ServerName::Absent if asked.address().is_some() => {
-            allow("server-name", Origin::BuiltIn, asked, port)
+            allow(Rule::ServerName, Origin::BuiltIn, asked, port)
         }
         ServerName::Absent | ServerName::Encrypted if may_hide => {
             let origin = rules.allow_without_sni.origin.clone();
-            allow("network.allow_without_sni", origin, asked, port)
+            allow(Rule::WithoutSni, origin, asked, port)
         }
         ServerName::Absent => {
             hidden(format!("TLS to `{asked}` on port {port} does not say which server it is for"))
@@ -215,13 +196,11 @@ pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerN
         ServerName::Encrypted => {
             hidden(format!("TLS to `{asked}` on port {port} encrypts which server it is for"))
         }
-        ServerName::Unreadable(why) => Reason {
-            verdict: Verdict::Deny,
-            rule: "server-name".into(),
-            origin: Origin::BuiltIn,
-            text: format!("TLS to `{asked}` on port {port} begins with a broken message: {why}"),
-            instead: None,
-        },
+        ServerName::Unreadable(why) => {
+            let text =
+                format!("TLS to `{asked}` on port {port} begins with a broken message: {why}");
+            Reason::deny(Rule::ServerName, Origin::BuiltIn, text)
+        }
     }
 }
 
@@ -235,50 +214,32 @@ pub fn request_host(
 ) -> Reason {
     let same_port = said_port.is_none_or(|said| said == port);
     if same_port && said == asked {
-        return allow("request-host", Origin::BuiltIn, asked, port);
+        return allow(Rule::RequestHost, Origin::BuiltIn, asked, port);
     }
     if same_port && asked.address().is_some() && said.name().is_some() {
         return connect(rules, said, port);
     }
     let said = said_port.map_or_else(|| said.to_string(), |port| said.with_port(port));
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "request-host".into(),
-        origin: Origin::BuiltIn,
-        text: format!("a request to `{asked}` on port {port} is meant for another host, `{said}`"),
-        instead: Some(format!("connect to `{said}` by its own name")),
-    }
+    let text = format!("a request to `{asked}` on port {port} is meant for another host, `{said}`");
+    Reason::deny(Rule::RequestHost, Origin::BuiltIn, text)
+        .with(Remedy::advice(format!("connect to `{said}` by its own name")))
 }
 
 /// The refusal of a host that cannot be read.
 pub fn unreadable_host(text: &str, error: HostError) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "host-name".into(),
-        origin: Origin::BuiltIn,
-        text: format!("`{}` names no host: {error}", text.escape_debug()),
-        instead: Some("write the host plainly, such as `example.org`".into()),
-    }
+    let text = format!("`{}` names no host: {error}", text.escape_debug());
+    Reason::deny(Rule::HostName, Origin::BuiltIn, text)
+        .with(Remedy::advice("write the host plainly, such as `example.org`"))
 }
 
-fn allow(rule: &str, origin: Origin, host: &Host, port: u16) -> Reason {
-    Reason {
-        verdict: Verdict::Allow,
-        rule: rule.into(),
-        origin,
-        text: format!("`{host}` may be reached on port {port}"),
-        instead: None,
-    }
+fn allow(rule: Rule, origin: Origin, host: &Host, port: u16) -> Reason {
+    Reason::allow(rule, origin, format!("`{host}` may be reached on port {port}"))
 }
 
-fn denied(rule: &Sourced<DomainRule>, target: &str) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "network.denied_domains".into(),
-        origin: rule.origin.clone(),
-        text: format!("connecting to `{target}` is refused by the rule `{}`", rule.value),
-        instead: Some(format!("remove that entry ({}) to allow it", rule.origin)),
-    }
+pub(crate) fn denied(rule: &Sourced<DomainRule>, target: &str) -> Reason {
+    let text = format!("connecting to `{target}` is refused by the rule `{}`", rule.value);
+    Reason::deny(Rule::DeniedDomains, rule.origin.clone(), text)
+        .with(Remedy::RemoveEntry(rule.origin.clone()))
 }
 
 fn local_port<'a>(rules: &'a NetworkRules, host: &Host, port: u16) -> Option<&'a Sourced<u16>> {

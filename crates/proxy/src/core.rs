@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use model::{Caller, Host, Origin, Reason, Verdict};
+use model::{Caller, Host, Origin, Reason, Remedy, Rule, Verdict};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::dns::book::{Book, is_made_up};
@@ -186,13 +186,9 @@ impl Drop for Opening {
 }
 
 fn unexplained(address: IpAddr) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "made-up-address".into(),
-        origin: Origin::BuiltIn,
-        text: format!("{address} stands for no name: it was never given as an answer"),
-        instead: Some("look the name up first, and connect to the address it has then".into()),
-    }
+    let text = format!("{address} stands for no name: it was never given as an answer");
+    let advice = "look the name up first, and connect to the address it has then";
+    Reason::deny(Rule::MadeUpAddress, Origin::BuiltIn, text).with(Remedy::advice(advice))
 }
 
 /// A thread that panicked while it held the lock has left nothing half-done behind.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use model::{Host, Origin, Reason, Verdict};
+use model::{Host, Origin, Reason, Rule, Verdict};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -153,13 +153,7 @@ fn is_same(listener: SocketAddr, target: SocketAddr) -> bool {
 }
 
 fn own_listener(target: SocketAddr) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "own-listener".into(),
-        origin: Origin::BuiltIn,
-        text: format!("{target} is this proxy itself"),
-        instead: None,
-    }
+    Reason::deny(Rule::OwnListener, Origin::BuiltIn, format!("{target} is this proxy itself"))
 }
 
 /// Connects to the first address that answers. Each gets a head start over the next, so that a

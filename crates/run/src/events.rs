@@ -1,6 +1,6 @@
 //! [`Event`]: what happens in a run, as values. Serialized, each is one line of `--events`.
 
-use model::{Origin, Reason, Verdict};
+use model::{Origin, Reason, Remedy, Rule};
 use sandbox::{Got, Operation, Program, Usage};
 use serde::Serialize;
 
@@ -168,42 +168,29 @@ struct ViolationFields {
     path: String,
     program: Program,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    rule: Option<String>,
+    rule: Option<Rule>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     origin: Option<Origin>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     text: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
+    /// The bare command of the remedy, where there is one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    allow: Option<String>,
 }
 
 impl From<Violation> for ViolationFields {
     fn from(violation: Violation) -> Self {
         let Violation { class, operation, path, program, reason } = violation;
-        let (mut rule, mut origin, mut text, mut remedy) = (None, None, None, None);
-        if let Some(reason) = reason {
-            rule = Some(reason.rule);
-            origin = Some(reason.origin);
-            // A probe has no more to say than its rule.
-            text = Some(reason.text).filter(|text| !text.is_empty());
-            remedy = reason.instead;
-        }
-        Self { class, operation, path, program, rule, origin, text, remedy }
-    }
-}
-
-impl From<ViolationFields> for Violation {
-    fn from(fields: ViolationFields) -> Self {
-        let ViolationFields { class, operation, path, program, rule, origin, text, remedy } =
-            fields;
-        let reason = rule.map(|rule| Reason {
-            verdict: Verdict::Deny,
-            rule,
-            origin: origin.unwrap_or(Origin::BuiltIn),
-            text: text.unwrap_or_default(),
-            instead: remedy,
-        });
-        Self { class, operation, path, program, reason }
+        let (rule, origin) = reason.as_ref().map(|it| (it.rule, it.origin.clone())).unzip();
+        let text = reason.as_ref().map(|reason| reason.text.clone());
+        // A probe has no more to say than its rule.
+        let text = text.filter(|text| !text.is_empty());
+        let remedy = reason.and_then(|reason| reason.instead);
+        let allow = remedy.as_ref().and_then(Remedy::command);
+        let remedy = remedy.map(|remedy| remedy.to_string());
+        Self { class, operation, path, program, rule, origin, text, remedy, allow }
     }
 }
 

@@ -126,7 +126,7 @@ impl<'a> Run<'a> {
         let context = &self.prepared.setup.context;
         let unseen = monitor.unseen.iter().filter(|_| exit == NOT_FOUND);
         let grant =
-            |path: &PathBuf| (path.clone(), policy::remedy(context, model::Access::Read, path));
+            |path: &PathBuf| (path.clone(), policy::remedy(context, model::Access::Read, path).to_string());
         let stopped_by = monitor.stopped_by.clone().filter(|_| end == Ending::Violation);
         let denied = monitor.violations.iter().filter(|one| one.class != Class::Stop);
         Report {
@@ -219,7 +219,7 @@ impl<'a> Run<'a> {
             session: monitor.run.clone(),
             workspace: setup.context.workspace.to_string(),
             tool: tool.into(),
-            actions: vec![model::Action::Run { command: command.join(" ") }],
+            actions: vec![model::Action::Run { command: command.join(" "), field: None }],
             verdict,
             rules: Vec::new(),
             config: setup.loaded.fingerprint.clone(),

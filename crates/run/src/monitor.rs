@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use config::setup::Setup;
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Verdict};
+use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Verdict};
 use plan::{Explainer, Mark, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
 use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
@@ -256,7 +256,7 @@ impl Warden for Monitor<'_, '_> {
     fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
         let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
         let reason = self.reason(access, attempt);
-        let grantable = reason.as_ref().is_none_or(|reason| reason.rule != "protected");
+        let grantable = reason.as_ref().is_none_or(|reason| reason.rule != Rule::Protected);
         if grantable {
             let makes = attempt.operation == Operation::MakeDirectory;
             let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
@@ -286,13 +286,7 @@ impl Warden for Monitor<'_, '_> {
             operation: attempt.operation,
             path: attempt.path.display().to_string(),
             program: program.clone(),
-            reason: Some(Reason {
-                verdict: Verdict::Deny,
-                rule: "quiet".into(),
-                origin: Origin::BuiltIn,
-                text: String::new(),
-                instead: None,
-            }),
+            reason: Some(Reason::deny(Rule::Quiet, Origin::BuiltIn, "")),
         };
         self.rule(violation);
     }

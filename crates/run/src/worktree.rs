@@ -80,7 +80,7 @@ fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
 mod tests {
     use std::path::Path;
 
-    use crate::*;
+    use super::*;
 
     fn checkout(at: &Path, own: &Path, common: &str) {
         std::fs::create_dir_all(at).unwrap();

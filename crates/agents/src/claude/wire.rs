@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Decision, Event, EventKind, Mode, Reason, ToolCall, Verdict};
+use model::{Decision, Event, EventKind, Mode, Reason, Redirect, ToolCall, Verdict};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -87,7 +87,7 @@ fn before_tool(call: &ToolCall, decision: &Decision) -> Map<String, Value> {
             let mut input = call.input.clone();
             input.insert(redirect.field.clone(), json!(redirect.value));
             output.insert("updatedInput".into(), Value::Object(input));
-            output.insert("additionalContext".into(), json!(moved(decision)));
+            output.insert("additionalContext".into(), json!(moved(redirect)));
         }
         (verdict @ (Verdict::Ask | Verdict::Deny), _) => {
             output.insert("permissionDecision".into(), json!(verdict.to_string()));
@@ -109,9 +109,9 @@ fn settings_changed(decision: &Decision) -> Map<String, Value> {
 }
 
 /// What a corrected call moved where.
-fn moved(decision: &Decision) -> String {
-    let moved = decision.reasons().iter().filter(|reason| reason.text.starts_with("redirected "));
-    moved.map(|reason| format!("[ringwall] {}", reason.text)).collect::<Vec<_>>().join("\n")
+fn moved(redirect: &Redirect) -> String {
+    let lines = redirect.moves.iter().map(|moved| format!("[ringwall] {moved}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// What the agent is told: each deciding reason with its rule, its place and the way out.
@@ -134,14 +134,14 @@ fn sentence(reason: &Reason) -> String {
     let mut text = format!("ringwall: {} [rule {}, {}]", reason.text, reason.rule, reason.origin);
     if let Some(instead) = &reason.instead {
         text.push_str(". Instead: ");
-        text.push_str(instead);
+        text.push_str(&instead.to_string());
     }
     text
 }
 
 #[cfg(test)]
 mod tests {
-    use model::{Origin, Redirect};
+    use model::{Origin, Remedy, Rule};
 
     use super::*;
 
@@ -154,13 +154,8 @@ mod tests {
     }
 
     fn reason(verdict: Verdict) -> Reason {
-        Reason {
-            verdict,
-            rule: "workspace".into(),
-            origin: Origin::BuiltIn,
-            text: "no".into(),
-            instead: Some("yes".into()),
-        }
+        let reason = Reason::deny(Rule::Workspace, Origin::BuiltIn, "no");
+        Reason { verdict, ..reason.with(Remedy::advice("yes")) }
     }
 
     fn answered(event: &Event, decision: &Decision, notices: &[String]) -> Value {
@@ -196,7 +191,8 @@ mod tests {
     #[test]
     fn a_rewrite_echoes_the_whole_input() {
         let event = call(&json!({"command": "ls", "timeout": 5, "description": "d"}));
-        let redirect = Redirect { field: "command".into(), value: "ls -l".into() };
+        let redirect =
+            Redirect { field: "command".into(), value: "ls -l".into(), moves: Vec::new() };
         let decision = Decision::new(vec![reason(Verdict::Allow)], vec![], Some(redirect));
         let answer = answered(&event, &decision, &[]);
         assert_eq!(

@@ -99,7 +99,7 @@ fn nothing_unredacted_is_written() {
     let mut record = record(1);
     let secret = format!("ghp_{}", "a1b2c3d4e5".repeat(4));
     record.actions = vec![
-        Action::Run { command: format!("git push https://x:{secret}@github.com/a/b") },
+        Action::Run { command: format!("git push https://x:{secret}@github.com/a/b"), field: None },
         Action::Connect { target: format!("https://example.org/?token={secret}") },
     ];
     record.notes.push(format!("the header was Authorization: Bearer {secret}"));
@@ -126,7 +126,7 @@ fn a_giant_record_becomes_a_line_of_bounded_length() {
     let ground = Ground::new();
     let mut record = record(1);
     let nasty = "\u{1}".repeat(10_000);
-    record.actions = vec![Action::Run { command: nasty.clone() }; 3000];
+    record.actions = vec![Action::Run { command: nasty.clone(), field: None }; 3000];
     record.rules = vec![nasty.clone(); 3000];
     record.notes = vec![nasty; 3000];
     ground.log().append(&record).unwrap();

@@ -93,7 +93,7 @@ pub(crate) fn record(number: u64) -> Record {
         session: format!("session-{number}"),
         workspace: "/work".into(),
         tool: "Bash".into(),
-        actions: vec![Action::Run { command: format!("make step-{number}") }],
+        actions: vec![Action::Run { command: format!("make step-{number}"), field: None }],
         verdict: Verdict::Allow,
         rules: vec!["workspace (built in)".into()],
         config: "abcdef".into(),

@@ -172,9 +172,9 @@ fn long_texts_are_cut_after_their_secrets_are_gone() {
     // Without redaction first, the cut would leave the front half of the token.
     let token = format!("ghp_{RANDOM}");
     let command = format!("{}{token}{}", "é ".repeat(650), "ü".repeat(5000));
-    record.actions = vec![Action::Run { command }];
+    record.actions = vec![Action::Run { command, field: None }];
     let record = redact_record(record);
-    let [Action::Run { command }] = &record.actions[..] else { panic!("{record:?}") };
+    let [Action::Run { command, .. }] = &record.actions[..] else { panic!("{record:?}") };
     assert!(command.len() <= 2048);
     assert!(command.ends_with(" bytes cut]"), "{command}");
     assert!(command.contains("é [redacted]ü"));

@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 
-use model::{Action, Decision, Event, EventKind, Mode, Reason, ToolCall, Verdict};
+use model::{Action, Decision, Event, EventKind, Mode, Reason, Rule, ToolCall, Verdict};
 use serde_json::{Map, Value, json};
 
 use super::{describe, setup_failed};
@@ -44,11 +44,12 @@ fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
             )
         });
     }
-    let runs_commands =
-        |tool: &&model::Tool| matches!(tool.effects, [model::Effect::Command { .. }]);
-    let shell = agent.tools.iter().find(runs_commands);
-    let shell = shell.ok_or_else(|| Failure::usage("this agent has no shell tool"))?;
-    let input = Map::from_iter([("command".to_owned(), json!(args.command.join(" ")))]);
+    let shell = agent.tools.iter().find_map(|tool| match tool.effects {
+        [model::Effect::Command { field, .. }] => Some((tool, *field)),
+        _ => None,
+    });
+    let (shell, field) = shell.ok_or_else(|| Failure::usage("this agent has no shell tool"))?;
+    let input = Map::from_iter([(field.to_owned(), json!(args.command.join(" ")))]);
     Ok(Event {
         session: String::new(),
         cwd: std::env::current_dir().ok(),
@@ -87,7 +88,7 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         rows.push(vec!["tool".into(), call.tool.clone()]);
     }
     for action in &judged.actions {
-        if let Action::Run { command } = action {
+        if let Action::Run { command, .. } = action {
             rows.extend(commands(command, &pipeline::scene(setup, event)));
         }
         rows.push(vec!["action".into(), terminal::plain(&describe(action))]);
@@ -101,12 +102,12 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
     // Where something is refused, what is fine about the rest is noise.
     let refused = decision.verdict() > Verdict::Allow;
     let speaks = |reason: &&Reason| {
-        !refused || reason.verdict > Verdict::Allow || reason.rule == "quarantine.dir"
+        !refused || reason.verdict > Verdict::Allow || reason.rule == Rule::QuarantineDir
     };
     for reason in decision.reasons().iter().filter(speaks) {
         rows.push(vec!["because".into(), terminal::plain(&because(reason))]);
         if let Some(instead) = &reason.instead {
-            rows.push(vec!["instead".into(), terminal::plain(instead)]);
+            rows.push(vec!["instead".into(), terminal::plain(&instead.to_string())]);
         }
     }
     for opaque in decision.opaque() {

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use agents::Agent;
 use clap::Parser;
-use model::{Access, Action, Decision, Event, EventKind, Origin, Reason, Record, Verdict};
+use model::{
+    Access, Action, Decision, Event, EventKind, Origin, Reason, Record, Remedy, Rule, Verdict,
+};
 use policy::{OnAuditFailure, OnError};
 
 use crate::args::{Args, Verb};
@@ -111,7 +113,8 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
             let text = format!("this decision could not be recorded: {error}");
             let rule = &setup.loaded.policy.audit.on_failure;
             if rule.value == OnAuditFailure::Deny {
-                decision = decision.and(refusal("audit.on_failure", rule.origin.clone(), text));
+                decision =
+                    decision.and(Reason::deny(Rule::AuditOnFailure, rule.origin.clone(), text));
             } else {
                 terminal::error_line(&format!("ringwall: {text}"));
                 notices.push(text);
@@ -124,7 +127,7 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
         && let Err(error) = redirected(&setup, &decision)
     {
         let text = format!("the quarantine cannot be made: {error}");
-        decision = decision.and(refusal("quarantine.dir", Origin::BuiltIn, text));
+        decision = decision.and(Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, text));
     }
     send((setup.agent.encode)(event, &decision, &notices).stdout)
 }
@@ -136,17 +139,16 @@ fn redirected(setup: &Setup, decision: &Decision) -> std::io::Result<()> {
     {
         files::private_dir(path.as_path())?;
     }
-    for reason in decision.reasons().iter().filter(|reason| reason.text.starts_with("redirected "))
-    {
-        terminal::error_line(&format!("[ringwall] {}", reason.text));
+    for moved in decision.redirect().into_iter().flat_map(|redirect| &redirect.moves) {
+        terminal::error_line(&format!("[ringwall] {moved}"));
     }
     Ok(())
 }
 
 /// Refuses a call because nothing can be judged.
 fn refuse(agent: &Agent, event: &Event, error: &SetupError) -> ExitCode {
-    let mut reason = refusal("config", Origin::BuiltIn, error.to_string());
-    reason.instead = Some("only the user can mend it; `ringwall policy check` says how".into());
+    let reason = Reason::deny(Rule::Config, Origin::BuiltIn, error.to_string())
+        .with(Remedy::advice("only the user can mend it; `ringwall policy check` says how"));
     terminal::error_line(&format!("ringwall: {error}"));
     send((agent.encode)(event, &Decision::single(reason), &[]).stdout)
 }
@@ -209,10 +211,6 @@ fn record(
 /// refused one.
 fn worth_keeping(action: &Action) -> bool {
     !matches!(action, Action::Path { access: Access::Read, by: Some(_), .. } | Action::Place { .. })
-}
-
-fn refusal(rule: &str, origin: Origin, text: String) -> Reason {
-    Reason { verdict: Verdict::Deny, rule: rule.into(), origin, text, instead: None }
 }
 
 /// Writes the answer in one piece; half an answer would count as none.

@@ -97,7 +97,7 @@ fn describe(action: &Action) -> String {
         Action::Fetch(fetch) => format!("{}: fetch to {}", fetch.by, fetch.to.at.display()),
         Action::RunFetched { part } => format!("run what was fetched: {part}"),
         Action::Opaque { part, why } => format!("not known: {part} ({why})"),
-        Action::Run { command } => format!("run {command}"),
+        Action::Run { command, .. } => format!("run {command}"),
         Action::Connect { target } => format!("connect to {target}"),
         Action::LeaveSandbox { field } => format!("leave the sandbox ({field})"),
         Action::AskPerson { tool } => format!("wait for a person ({tool})"),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{AbsPath, Action, Edit, Facts, Fetch, Origin, Reason, Verdict};
+use model::{AbsPath, Action, Edit, Facts, Fetch, Moved, Origin, Reason, Redirect, Remedy, Rule};
 
 use super::{allow, paths};
 use crate::shell::{Move, Scene, follow};
@@ -20,31 +20,28 @@ pub(super) fn judge_fetch(
         return paths::judge_command(policy, context, model::Access::Write, &fetch.to, facts);
     };
     if !leaves_quarantine(policy, fetch, facts) {
-        return allow("quarantine.dir", &format!("`{}` lands in quarantine", fetch.by));
+        return allow(Rule::QuarantineDir, format!("`{}` lands in quarantine", fetch.by));
     }
-    let mut reason = Reason {
-        verdict: Verdict::Deny,
-        rule: "quarantine.dir".into(),
-        origin: dir.origin.clone(),
-        text: format!(
-            "`{}` would put content from outside at {}, which is not in quarantine",
-            fetch.by,
-            fetch.to.at.display()
-        ),
-        instead: fetch.instead.clone(),
-    };
     if !fetch.edits.is_empty() && policy.quarantine.mode.value == QuarantineMode::Redirect {
-        reason.verdict = Verdict::Allow;
-        reason.text = format!(
-            "redirected {} to quarantine: {} -> {}",
-            fetch.by,
-            fetch.to.at.display(),
-            fetch.corrected.display()
-        );
-    } else if fetch.instead.is_none() {
-        reason.instead = Some(format!("let it land at {}", fetch.corrected.display()));
+        let text = moved(fetch).to_string();
+        return Reason {
+            instead: fetch.instead.clone().map(Remedy::Advice),
+            ..Reason::allow(Rule::QuarantineDir, dir.origin.clone(), text)
+        };
     }
-    reason
+    let text = format!(
+        "`{}` would put content from outside at {}, which is not in quarantine",
+        fetch.by,
+        fetch.to.at.display()
+    );
+    let here = || format!("let it land at {}", fetch.corrected.display());
+    let advice = fetch.instead.clone().unwrap_or_else(here);
+    Reason::deny(Rule::QuarantineDir, dir.origin.clone(), text).with(Remedy::Advice(advice))
+}
+
+fn moved(fetch: &Fetch) -> Moved {
+    let (by, from, to) = (fetch.by.clone(), fetch.to.at.clone(), fetch.corrected.clone());
+    Moved { by, from, to }
 }
 
 fn leaves_quarantine(policy: &Policy, fetch: &Fetch, facts: &Facts) -> bool {
@@ -59,40 +56,31 @@ fn leaves_quarantine(policy: &Policy, fetch: &Fetch, facts: &Facts) -> bool {
 
 /// Running what nobody has seen.
 pub(super) fn run_fetched(part: &str) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "run-fetched".into(),
-        origin: Origin::BuiltIn,
-        text: format!("`{part}` runs content from outside that nobody has seen"),
-        instead: Some("download it to quarantine, read it, and run it from there".into()),
-    }
+    let text = format!("`{part}` runs content from outside that nobody has seen");
+    let advice = "download it to quarantine, read it, and run it from there";
+    Reason::deny(Rule::RunFetched, Origin::BuiltIn, text).with(Remedy::advice(advice))
 }
 
 /// What nobody can know gets what the user decided for that.
 pub(super) fn opaque(policy: &Policy, part: &str, why: &str) -> Reason {
     let rule = &policy.guard.on_unknown;
+    let tried = format!("`{part}` cannot be judged");
+    let advice = Remedy::advice("write it with plain words and paths, one step at a time");
     Reason {
         verdict: rule.value,
-        rule: "guard.on_unknown".into(),
-        origin: rule.origin.clone(),
-        text: format!("`{part}` cannot be judged: {why}"),
-        instead: Some("write it with plain words and paths, one step at a time".into()),
+        ..Reason::deny_because(Rule::OnUnknown, rule.origin.clone(), &tried, why).with(advice)
     }
 }
 
-/// The corrected text, where fetches were redirected. What cannot be corrected whole is refused.
+/// The corrected call, where fetches were redirected. What cannot be corrected whole is refused.
 pub(super) fn redirect(
     policy: &Policy,
     scene: &Scene,
     actions: &[Action],
     facts: &Facts,
     reasons: &mut Vec<Reason>,
-) -> Option<String> {
+) -> Option<Redirect> {
     policy.quarantine.dir.as_ref()?;
-    let command = actions.iter().find_map(|action| match action {
-        Action::Run { command } => Some(command),
-        _ => None,
-    })?;
     let fetches: Vec<_> = actions
         .iter()
         .filter_map(|action| match action {
@@ -104,24 +92,45 @@ pub(super) fn redirect(
     if fetches.is_empty() {
         return None;
     }
-    match corrected(command, scene, &fetches) {
-        Ok(text) if policy.quarantine.mode.value == QuarantineMode::Block => {
-            for reason in reasons.iter_mut().filter(|reason| reason.rule == "quarantine.dir") {
-                reason.instead = Some(format!("run this instead: {text}"));
-            }
-            None
-        }
-        Ok(text) => Some(text),
+    let (field, text) = match the_command(actions)
+        .and_then(|(field, command)| Ok((field, corrected(command, scene, &fetches)?)))
+    {
+        Ok(corrected) => corrected,
         Err(why) => {
-            reasons.push(Reason {
-                verdict: Verdict::Deny,
-                rule: "quarantine.dir".into(),
-                origin: Origin::BuiltIn,
-                text: format!("the command cannot be corrected: {why}"),
-                instead: Some("split it up: fetch into quarantine first, then use it there".into()),
-            });
-            None
+            let text = format!("the command cannot be corrected: {why}");
+            let advice = "split it up: fetch into quarantine first, then use it there";
+            let reason = Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, text);
+            reasons.push(reason.with(Remedy::advice(advice)));
+            return None;
         }
+    };
+    if policy.quarantine.mode.value == QuarantineMode::Block {
+        for reason in reasons.iter_mut().filter(|reason| reason.rule == Rule::QuarantineDir) {
+            reason.instead = Some(Remedy::Run(text.clone()));
+        }
+        return None;
+    }
+    let Some(field) = field else {
+        let why = "the command cannot be corrected: it is nested inside another field of the call";
+        let reason = Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, why);
+        reasons.push(reason.with(Remedy::Run(text)));
+        return None;
+    };
+    let moves = fetches.into_iter().map(moved).collect();
+    Some(Redirect { field: field.to_owned(), value: text, moves })
+}
+
+/// The one shell text of a call, and the field that holds it. The edits of a fetch say where in
+/// the text they belong, but not in which text.
+fn the_command(actions: &[Action]) -> Result<(Option<&str>, &str), String> {
+    let mut commands = actions.iter().filter_map(|action| match action {
+        Action::Run { command, field } => Some((field.as_deref(), command.as_str())),
+        _ => None,
+    });
+    match (commands.next(), commands.next()) {
+        (Some(only), None) => Ok(only),
+        (Some(_), Some(_)) => Err("the call holds more than one command".into()),
+        (None, _) => Err("the call holds no command".into()),
     }
 }
 

@@ -2,25 +2,15 @@
 
 use std::path::Path;
 
-use model::{Access, shell_word};
+use model::{Access, Remedy};
 
 use crate::Context;
 
-/// The command and the line that would allow a path; a directory that is yet to be made has a slash
-/// at its end.
-pub fn grant(context: &Context, access: Access, path: &Path) -> String {
-    let key = match access {
-        Access::Read => "allow_read",
-        Access::Write => "allow_write",
-    };
+/// The grant that would allow a path; a directory that does not exist yet has a slash at its end.
+pub fn grant(context: &Context, access: Access, path: &Path) -> Remedy {
     let rule = crate::PathRule::quote(&path.display().to_string());
-    format!(
-        "the user can allow it with `ringwall grant {access} {}`, which adds {} to {key} under \
-         [filesystem] in {}",
-        shell_word(&path.display().to_string()),
-        toml_text(&rule),
-        context.grant_file.display(),
-    )
+    let (path, file) = (path.to_path_buf(), context.grant_file.clone());
+    Remedy::Grant { access, path, entry: toml_text(&rule), file }
 }
 
 /// A text as TOML would need it.

@@ -6,10 +6,10 @@ mod paths;
 mod settings;
 
 pub use message::grant as remedy;
-use model::{Action, Decision, Facts, Opaque, Origin, Reason, Redirect, Verdict};
+use model::{Action, Decision, Facts, Host, Opaque, Origin, Reason, Remedy, Rule};
 
 use crate::shell::Scene;
-use crate::{Context, Policy};
+use crate::{Context, Policy, network};
 
 /// Judges all actions of one call. Total: whatever cannot be judged is refused.
 ///
@@ -28,13 +28,8 @@ pub fn evaluate(
     if let Some(problem) = &context.unfit
         && actions.iter().any(|action| !matches!(action, Action::NoEffect { .. }))
     {
-        reasons.push(Reason {
-            verdict: Verdict::Deny,
-            rule: "workspace".into(),
-            origin: Origin::BuiltIn,
-            text: problem.clone(),
-            instead: Some("start the agent in a project directory".into()),
-        });
+        let reason = Reason::deny(Rule::Workspace, Origin::BuiltIn, problem.as_str());
+        reasons.push(reason.with(Remedy::advice("start the agent in a project directory")));
     }
     let opaque = actions.iter().filter_map(|action| match action {
         Action::Opaque { part, why } => Some(Opaque { part: part.clone(), why: why.clone() }),
@@ -42,7 +37,6 @@ pub fn evaluate(
     });
     let opaque = opaque.collect();
     let redirect = commands::redirect(policy, scene, actions, facts, &mut reasons);
-    let redirect = redirect.map(|value| Redirect { field: "command".into(), value });
     Decision::new(reasons, opaque, redirect)
 }
 
@@ -61,38 +55,28 @@ fn judge(policy: &Policy, context: &Context, action: &Action, facts: &Facts) -> 
         Action::Opaque { part, why } => commands::opaque(policy, part, why),
         Action::ChangeSettings { path } => settings::judge(context, path, facts),
         Action::Connect { target } => connect(policy, target),
-        Action::Run { .. } => allow("command", "each command of it is judged by itself"),
+        Action::Run { .. } => allow(Rule::Command, "each command of it is judged by itself"),
         Action::NoEffect { tool } => {
-            allow("no-effect", &format!("`{tool}` reaches nothing that the policy governs"))
+            allow(Rule::NoEffect, format!("`{tool}` reaches nothing that the policy governs"))
         }
-        Action::LeaveSandbox { field } => Reason {
-            verdict: Verdict::Deny,
-            rule: "sandbox-switch".into(),
-            origin: Origin::BuiltIn,
-            text: format!(
-                "`{field}` would take the agent out of its sandbox, which no call may do"
-            ),
-            instead: Some(format!(
+        Action::LeaveSandbox { field } => {
+            let text =
+                format!("`{field}` would take the agent out of its sandbox, which no call may do");
+            deny(Rule::SandboxSwitch, text).with(Remedy::Advice(format!(
                 "repeat the call without `{field}`; if the sandbox blocks something the task \
                  needs, say so and go on with the rest"
-            )),
-        },
-        Action::AskPerson { tool } => Reason {
-            verdict: Verdict::Deny,
-            rule: "interactive-tool".into(),
-            origin: Origin::BuiltIn,
-            text: format!("`{tool}` waits for a person, and nobody is there to answer"),
-            instead: Some(
-                "use your best judgement, go on, and note the assumption you made".into(),
-            ),
-        },
-        Action::Invalid { field, problem } => Reason {
-            verdict: Verdict::Deny,
-            rule: "malformed-call".into(),
-            origin: Origin::BuiltIn,
-            text: format!("the field `{field}` cannot be judged: {problem}"),
-            instead: Some(format!("repeat the call with a usable `{field}`")),
-        },
+            )))
+        }
+        Action::AskPerson { tool } => {
+            let text = format!("`{tool}` waits for a person, and nobody is there to answer");
+            let advice = "use your best judgement, go on, and note the assumption you made";
+            deny(Rule::InteractiveTool, text).with(Remedy::advice(advice))
+        }
+        Action::Invalid { field, problem } => {
+            let text = format!("the field `{field}` cannot be judged: {problem}");
+            let advice = format!("repeat the call with a usable `{field}`");
+            deny(Rule::MalformedCall, text).with(Remedy::Advice(advice))
+        }
     }
 }
 
@@ -100,55 +84,29 @@ fn judge(policy: &Policy, context: &Context, action: &Action, facts: &Facts) -> 
 /// which host is meant. What may be reached at all is held by the network wall of a run.
 fn connect(policy: &Policy, target: &str) -> Reason {
     let rules = &policy.network.denied_domains;
-    let host = host_of(target);
-    if !rules.is_empty() && !is_plain_host(&host) {
-        return Reason {
-            verdict: Verdict::Deny,
-            rule: "network.denied_domains".into(),
-            origin: Origin::BuiltIn,
-            text: format!("which host `{target}` means cannot be told"),
-            instead: Some("write the address plainly, such as https://example.org/".into()),
-        };
-    }
-    match rules.iter().find(|rule| rule.value.matches_name(&host)) {
-        Some(rule) => Reason {
-            verdict: Verdict::Deny,
-            rule: "network.denied_domains".into(),
-            origin: rule.origin.clone(),
-            text: format!("connecting to `{host}` is refused by the rule `{}`", rule.value),
-            instead: Some(format!("remove that entry ({}) to allow it", rule.origin)),
-        },
-        None => allow("network", &format!("no rule denies `{host}`")),
+    let host = match Host::in_url(target) {
+        Ok(host) => host,
+        Err(_) if rules.is_empty() => {
+            return allow(Rule::Network, format!("no rule denies `{target}`"));
+        }
+        Err(_) => {
+            let text = format!("which host `{target}` means cannot be told");
+            let advice = "write the address plainly, such as https://example.org/";
+            return deny(Rule::DeniedDomains, text).with(Remedy::advice(advice));
+        }
+    };
+    match rules.iter().find(|rule| rule.value.names(&host)) {
+        Some(rule) => network::denied(rule, &host.to_string()),
+        None => allow(Rule::Network, format!("no rule denies `{host}`")),
     }
 }
 
-/// The host in a URL as browsers read it: blanks vanish, backslashes are slashes, any number of
-/// slashes may follow the scheme.
-fn host_of(target: &str) -> String {
-    let target: String =
-        target.trim().chars().filter(|c| !matches!(c, '\t' | '\n' | '\r')).collect();
-    let lower = target.to_lowercase();
-    let rest =
-        lower.strip_prefix("https:").or_else(|| lower.strip_prefix("http:")).unwrap_or(&lower);
-    let rest = rest.trim_start_matches(['/', '\\']);
-    let authority = rest.split(['/', '?', '#', '\\']).next().unwrap_or(rest);
-    let host = authority.rsplit('@').next().unwrap_or(authority);
-    host.split(':').next().unwrap_or(host).to_owned()
+fn allow(rule: Rule, text: impl Into<String>) -> Reason {
+    Reason::allow(rule, Origin::BuiltIn, text)
 }
 
-fn is_plain_host(host: &str) -> bool {
-    !host.is_empty()
-        && host.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_'))
-}
-
-fn allow(rule: &str, text: &str) -> Reason {
-    Reason {
-        verdict: Verdict::Allow,
-        rule: rule.into(),
-        origin: Origin::BuiltIn,
-        text: text.into(),
-        instead: None,
-    }
+fn deny(rule: Rule, text: impl Into<String>) -> Reason {
+    Reason::deny(rule, Origin::BuiltIn, text)
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use model::{
-    AbsPath, Access, Facts, Level, Origin, PathRef, Reason, Sourced, Unresolvable, Verdict,
+    AbsPath, Access, Facts, Level, Origin, PathRef, Reason, Remedy, Rule, Sourced, Unresolvable,
+    Verdict,
 };
 
 use super::message;
@@ -35,8 +36,8 @@ pub(super) fn judge_command(
 ) -> Reason {
     let judge = Judge { policy, context, access, path, facts };
     judge.every(|reading| match access {
-        _ if judge.is_yet_to_come(reading) => judge.allow("path", &Origin::BuiltIn),
-        Access::Write if judge.is_scratch(reading) => judge.allow("scratch", &Origin::BuiltIn),
+        _ if judge.is_yet_to_come(reading) => judge.allow(Rule::Path, &Origin::BuiltIn),
+        Access::Write if judge.is_scratch(reading) => judge.allow(Rule::Scratch, &Origin::BuiltIn),
         Access::Write => judge.reading(reading),
         Access::Read => judge.command_read(reading),
     })
@@ -56,16 +57,13 @@ pub(super) fn judge_enter(
             continue;
         }
         if let Some(why) = judge.closed(&reading) {
-            return Reason {
-                verdict: Verdict::Deny,
-                rule: "workspace".into(),
-                origin: Origin::BuiltIn,
-                text: format!("`{by}` would work in {}: {why}", path.at.display()),
-                instead: Some(format!("stay in {}", context.workspace)),
-            };
+            let tried = format!("`{by}` would work in {}", path.at.display());
+            let stay = Remedy::advice(format!("stay in {}", context.workspace));
+            let (rule, origin) = (Rule::Workspace, Origin::BuiltIn);
+            return Reason::deny_because(rule, origin, &tried, why).with(stay);
         }
     }
-    judge.allow("workspace", &Origin::BuiltIn)
+    judge.allow(Rule::Workspace, &Origin::BuiltIn)
 }
 
 /// A whole tree that comes or goes: it must not be the directory of a protected name.
@@ -83,11 +81,12 @@ pub(super) fn judge_place(
         if let Some(name) = name {
             let text =
                 format!("the protected name `{}` lies in it: {}", name.path.join("/"), name.why);
-            let instead = Some("only the user can move or remove it, outside the agent".into());
-            return judge.refuse("protected", &Origin::BuiltIn, &text, instead);
+            let instead =
+                Some(Remedy::advice("only the user can move or remove it, outside the agent"));
+            return judge.refuse(Rule::Protected, &Origin::BuiltIn, &text, instead);
         }
     }
-    judge.allow("protected", &Origin::BuiltIn)
+    judge.allow(Rule::Protected, &Origin::BuiltIn)
 }
 
 /// Directories of the system that commands may stand in.
@@ -117,7 +116,8 @@ impl Judge<'_> {
             }
         }
         // There is always one reading; were there none, nothing would have been judged.
-        allowed.unwrap_or_else(|| self.refuse("path", &Origin::BuiltIn, "it cannot be read", None))
+        allowed
+            .unwrap_or_else(|| self.refuse(Rule::Path, &Origin::BuiltIn, "it cannot be read", None))
     }
 
     /// Whether a path climbs out of a directory that the text itself may make before. Links that it
@@ -169,7 +169,7 @@ impl Judge<'_> {
         let (Ok(literal), Ok(target)) = (AbsPath::lexical(reading), self.facts.resolved(reading))
         else {
             // What cannot be resolved cannot be opened either.
-            return self.allow("read", &Origin::BuiltIn);
+            return self.allow(Rule::Read, &Origin::BuiltIn);
         };
         if let Some(refused) = self.denied(&literal, target) {
             return refused;
@@ -181,9 +181,9 @@ impl Judge<'_> {
             Some(what) if !inside && !matches!(self.context(target).verdict, Verdict::Allow) => {
                 let text = format!("it holds {what}");
                 let instead = Some(message::grant(self.context, Access::Read, target.as_path()));
-                self.refuse("secrets", &Origin::BuiltIn, &text, instead)
+                self.refuse(Rule::Secrets, &Origin::BuiltIn, &text, instead)
             }
-            _ => self.allow("read", &Origin::BuiltIn),
+            _ => self.allow(Rule::Read, &Origin::BuiltIn),
         }
     }
 
@@ -192,13 +192,15 @@ impl Judge<'_> {
     fn reading(&self, reading: &Path) -> Reason {
         let literal = match AbsPath::lexical(reading) {
             Ok(literal) => literal,
-            Err(error) => return self.refuse("path", &Origin::BuiltIn, &error.to_string(), None),
+            Err(error) => {
+                return self.refuse(Rule::Path, &Origin::BuiltIn, &error.to_string(), None);
+            }
         };
         let target = match self.facts.resolved(reading) {
             Ok(target) => target,
             Err(error) => {
                 let text = format!("it cannot be resolved: {error}");
-                return self.refuse("path", &Origin::BuiltIn, &text, None);
+                return self.refuse(Rule::Path, &Origin::BuiltIn, &text, None);
             }
         };
         if self.access == Access::Write
@@ -216,13 +218,13 @@ impl Judge<'_> {
         let candidates = [literal, target];
         if candidates.iter().any(|path| self.is_own(path)) {
             let text = "it belongs to Ringwall itself";
-            let instead = Some("only the user can change it, outside the agent".into());
-            return Some(self.refuse("protected", &Origin::BuiltIn, text, instead));
+            let instead = Some(Remedy::advice("only the user can change it, outside the agent"));
+            return Some(self.refuse(Rule::Protected, &Origin::BuiltIn, text, instead));
         }
         let name = candidates.iter().find_map(|path| protecting(path))?;
         let text = format!("the name `{}` is protected: {}", name.path.join("/"), name.why);
-        let instead = "only the user can change it, outside the agent; no grant covers it".into();
-        Some(self.refuse("protected", &Origin::BuiltIn, &text, Some(instead)))
+        let instead = "only the user can change it, outside the agent; no grant covers it";
+        Some(self.refuse(Rule::Protected, &Origin::BuiltIn, &text, Some(Remedy::advice(instead))))
     }
 
     /// Whether a path lies in a place of Ringwall's own.
@@ -233,15 +235,15 @@ impl Judge<'_> {
     fn denied(&self, literal: &AbsPath, target: &AbsPath) -> Option<Reason> {
         let files = &self.policy.filesystem;
         // What may not be read may not be written either: an edit shows what it changes.
-        let hidden = files.deny_read.iter().map(|rule| ("filesystem.deny_read", rule));
-        let frozen = files.deny_write.iter().map(|rule| ("filesystem.deny_write", rule));
+        let hidden = files.deny_read.iter().map(|rule| (Rule::DenyRead, rule));
+        let frozen = files.deny_write.iter().map(|rule| (Rule::DenyWrite, rule));
         let frozen = frozen.filter(|_| self.access == Access::Write);
         let (key, rule) = hidden.chain(frozen).find(|(_, rule)| {
             [literal, target].iter().any(|path| self.covers(&rule.value, path, Case::Fold))
         })?;
         let text = format!("the rule `{}` denies it", rule.value.text());
-        let instead = format!("the user can allow it by removing that entry ({})", rule.origin);
-        Some(self.refuse(key, &rule.origin, &text, Some(instead)))
+        let instead = Some(Remedy::RemoveEntry(rule.origin.clone()));
+        Some(self.refuse(key, &rule.origin, &text, instead))
     }
 
     /// Whether the target lies on ground that this access may use.
@@ -249,12 +251,12 @@ impl Judge<'_> {
         let Self { policy, context, access, .. } = *self;
         let within = target.is_within(&context.workspace);
         if within && (access == Access::Read || policy.level.value >= Level::Readwrite) {
-            return self.allow("workspace", &Origin::BuiltIn);
+            return self.allow(Rule::Workspace, &Origin::BuiltIn);
         }
         let files = &policy.filesystem;
-        let mut grants = vec![("filesystem.allow_write", &files.allow_write)];
+        let mut grants = vec![(Rule::AllowWrite, &files.allow_write)];
         if access == Access::Read {
-            grants.push(("filesystem.allow_read", &files.allow_read));
+            grants.push((Rule::AllowRead, &files.allow_read));
         }
         for (key, rules) in grants {
             if let Some(rule) = rules.iter().find(|rule| self.allows(rule, target)) {
@@ -268,23 +270,23 @@ impl Judge<'_> {
         if access == Access::Read
             && let Some(rule) = context.agent_files.iter().find(own)
         {
-            return self.allow("agent-files", &rule.origin);
+            return self.allow(Rule::AgentFiles, &rule.origin);
         }
         if let Some(dir) = &policy.quarantine.dir
             && self.allows(dir, target)
         {
-            return self.allow("quarantine.dir", &dir.origin);
+            return self.allow(Rule::QuarantineDir, &dir.origin);
         }
         if policy.level.value == Level::Full {
-            return self.allow("level", &policy.level.origin);
+            return self.allow(Rule::Level, &policy.level.origin);
         }
         let instead = Some(message::grant(context, access, target.as_path()));
         if within {
             let text = format!("the level `{}` lets nothing be written", policy.level.value);
-            return self.refuse("level", &policy.level.origin, &text, instead);
+            return self.refuse(Rule::Level, &policy.level.origin, &text, instead);
         }
         let text = format!("it is outside the workspace {}", context.workspace);
-        self.refuse("workspace", &Origin::BuiltIn, &text, instead)
+        self.refuse(Rule::Workspace, &Origin::BuiltIn, &text, instead)
     }
 
     /// Whether a grant covers a path. One that is written inside the workspace stays there: a
@@ -306,17 +308,12 @@ impl Judge<'_> {
             || (case == Case::Fold && rule.covers(path, prefix.as_ref(), case))
     }
 
-    fn allow(&self, rule: &str, origin: &Origin) -> Reason {
-        Reason {
-            verdict: Verdict::Allow,
-            rule: rule.into(),
-            origin: origin.clone(),
-            text: format!("{} may be {}", self.path.at.display(), self.access.participle()),
-            instead: None,
-        }
+    fn allow(&self, rule: Rule, origin: &Origin) -> Reason {
+        let text = format!("{} may be {}", self.path.at.display(), self.access.participle());
+        Reason::allow(rule, origin.clone(), text)
     }
 
-    fn refuse(&self, rule: &str, origin: &Origin, why: &str, instead: Option<String>) -> Reason {
+    fn refuse(&self, rule: Rule, origin: &Origin, why: &str, instead: Option<Remedy>) -> Reason {
         let at = self.path.at.display();
         let leads = match self.facts.resolved(&self.path.at) {
             Ok(target) if Some(target) != AbsPath::lexical(&self.path.at).ok().as_ref() => {
@@ -324,12 +321,7 @@ impl Judge<'_> {
             }
             _ => String::new(),
         };
-        Reason {
-            verdict: Verdict::Deny,
-            rule: rule.into(),
-            origin: origin.clone(),
-            text: format!("{} {at}{leads} is refused: {why}", self.access.gerund()),
-            instead,
-        }
+        let tried = format!("{} {at}{leads} is refused", self.access.gerund());
+        Reason { instead, ..Reason::deny_because(rule, origin.clone(), &tried, why) }
     }
 }

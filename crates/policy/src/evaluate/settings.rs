@@ -5,7 +5,7 @@
 
 use std::path::Path;
 
-use model::{Facts, FileText, HookGroup, Origin, Reason, Verdict};
+use model::{Facts, FileText, HookGroup, Origin, Reason, Remedy, Rule};
 use serde_json::Value;
 
 use super::allow;
@@ -18,7 +18,7 @@ const INSTEAD: &str = "only the user can change it, while no agent runs; `ringwa
 pub(super) fn judge(context: &Context, path: &Path, facts: &Facts) -> Reason {
     match fault(&context.settings, path, facts) {
         Some(why) => refuse(path, &why),
-        None => allow("settings", "the change leaves our hook in place"),
+        None => allow(Rule::Settings, "the change leaves our hook in place"),
     }
 }
 
@@ -80,11 +80,6 @@ fn read(path: &Path, facts: &Facts) -> Result<Option<Value>, String> {
 }
 
 fn refuse(path: &Path, why: &str) -> Reason {
-    Reason {
-        verdict: Verdict::Deny,
-        rule: "settings".into(),
-        origin: Origin::BuiltIn,
-        text: format!("the change to {} is refused: {why}", path.display()),
-        instead: Some(INSTEAD.into()),
-    }
+    let tried = format!("the change to {} is refused", path.display());
+    Reason::deny_because(Rule::Settings, Origin::BuiltIn, &tried, why).with(Remedy::advice(INSTEAD))
 }

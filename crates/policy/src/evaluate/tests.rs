@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
 
 use model::{
-    AbsPath, Access, FileText, HookGroup, Level, OffSwitch, PathRef, Query, SettingsRules, Shape,
-    Sourced, Unresolvable,
+    AbsPath, Access, Effect, FileText, HookGroup, Level, OffSwitch, PathRef, Presence, Query,
+    SettingsRules, Shape, Sourced, Tool, ToolCall, Unresolvable, Verdict,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -223,11 +223,55 @@ fn protected_names_hold_over_every_grant_and_level() {
 fn a_refusal_names_the_path_the_rule_and_the_way_out() {
     let decision = decide(&Policy::built_in(), Access::Read, "/etc/my file", &[]);
     let reason = &decision.reasons()[0];
-    assert_eq!(reason.rule, "workspace");
+    assert_eq!(reason.rule, Rule::Workspace);
     assert!(reason.text.contains("/etc/my file"), "{}", reason.text);
-    let instead = reason.instead.as_deref().unwrap();
-    assert!(instead.contains("ringwall grant read '/etc/my file'"), "{instead}");
-    assert!(instead.contains("/p/ringwall.toml"), "{instead}");
+    let instead = reason.instead.as_ref().unwrap();
+    assert_eq!(instead.command().as_deref(), Some("ringwall grant read '/etc/my file'"));
+    assert!(instead.to_string().contains("/p/ringwall.toml"), "{instead}");
+}
+
+/// Judges a call of the tool `exec`, whose shell text is in `cmd`, or of an unknown tool.
+fn fetching(tool: &str, input: &serde_json::Value) -> Decision {
+    let effects = &[Effect::Command { field: "cmd", presence: Presence::Required }];
+    let table = [Tool { name: "exec", effects }];
+    let mut policy = Policy::built_in();
+    policy.quarantine.dir = Some(rule("/home/u/quarantine"));
+    let scene = Scene { quarantine: Some(abs("/home/u/quarantine")), ..scene() };
+    let call = ToolCall { tool: tool.into(), input: input.as_object().unwrap().clone() };
+    let actions = crate::lower(&table, &call, &scene);
+    let facts = answer(&needs(&policy, &context(), &actions), &[]);
+    evaluate(&policy, &context(), &scene, &actions, &facts)
+}
+
+#[test]
+fn a_correction_goes_to_the_field_that_holds_the_command() {
+    let clone = "git clone https://git.example/x";
+    for (tool, field) in [("exec", "cmd"), ("mcp__box__run", "shell_command")] {
+        let decision = fetching(tool, &json!({field: clone, "timeout": 5}));
+        assert_eq!(decision.verdict(), Verdict::Allow, "{decision:?}");
+        let redirect = decision.redirect().unwrap();
+        assert_eq!(redirect.field, field);
+        assert!(redirect.value.contains("/home/u/quarantine/x"), "{redirect:?}");
+        let [moved] = redirect.moves.as_slice() else { panic!("{redirect:?}") };
+        assert_eq!(
+            moved.to_string(),
+            "redirected git clone to quarantine: /p/x -> /home/u/quarantine/x"
+        );
+    }
+}
+
+#[test]
+fn a_command_that_no_correction_reaches_is_denied() {
+    let clone = "git clone https://git.example/x";
+    for input in [
+        json!({"options": {"command": clone}}),
+        json!({"commands": [clone]}),
+        json!({"command": "ls", "cmd": clone}),
+    ] {
+        let decision = fetching("mcp__box__run", &input);
+        assert_eq!(decision.verdict(), Verdict::Deny, "{input}");
+        assert_eq!(decision.redirect(), None, "{input}");
+    }
 }
 
 #[test]
@@ -252,7 +296,7 @@ fn the_sandbox_switch_and_interactive_tools_are_refused_at_every_level() {
             Action::AskPerson { tool: "t".into() },
             Action::Invalid { field: "f".into(), problem: "p".into() },
         ] {
-            let actions = [Action::Run { command: "ls".into() }, action];
+            let actions = [Action::Run { command: "ls".into(), field: None }, action];
             let decision = evaluate(&policy, &context(), &scene(), &actions, &Facts::default());
             assert_eq!(decision.verdict(), Verdict::Deny, "{level}");
         }

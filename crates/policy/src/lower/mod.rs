@@ -52,7 +52,7 @@ fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
             Vec::new()
         }
         Effect::Command { field, presence } => match text(call, field, presence) {
-            Ok(Some(command)) => run(command, scene),
+            Ok(Some(command)) => run(command, Some(field), scene),
             Ok(None) => Vec::new(),
             Err(invalid) => vec![invalid],
         },
@@ -65,8 +65,9 @@ fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
 }
 
 /// A shell text: the text itself, and everything it would do.
-fn run(command: &str, scene: &Scene) -> Vec<Action> {
-    let mut actions = vec![Action::Run { command: command.into() }];
+fn run(command: &str, field: Option<&str>, scene: &Scene) -> Vec<Action> {
+    let field = field.map(str::to_owned);
+    let mut actions = vec![Action::Run { command: command.into(), field }];
     actions.extend(lower_command(command, scene));
     actions
 }

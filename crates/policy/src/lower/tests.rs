@@ -37,7 +37,7 @@ fn shown(tool: &str, input: &Value) -> Vec<String> {
         .into_iter()
         .map(|action| match action {
             Action::Path { access, path, .. } => format!("{access} {}", path.at.display()),
-            Action::Run { command } => format!("run {command}"),
+            Action::Run { command, .. } => format!("run {command}"),
             Action::Invalid { field, .. } => format!("invalid {field}"),
             Action::LeaveSandbox { .. } => "leave sandbox".into(),
             Action::NoEffect { .. } => "nothing".into(),

@@ -154,17 +154,19 @@ fn a_request_is_for_the_host_that_was_asked_for() {
 fn a_refusal_names_the_way_out() {
     let network = network(Level::Readwrite, &["example.org"], &[], &[]);
     let reason = connect(&network, &host("crates.example"), 443);
-    let way = reason.instead.unwrap();
+    let way = reason.instead.unwrap().to_string();
     assert!(way.contains("`ringwall grant domain crates.example`"), "{way}");
     assert!(way.contains("`network.allowed_domains = [\"crates.example\"]`"), "{way}");
     let reason = connect(&network, &host("example.org"), 8443);
     assert!(reason.text.contains("grants port 80 and 443 only"), "{}", reason.text);
-    assert!(reason.instead.unwrap().contains("`ringwall grant domain example.org:8443`"));
+    assert!(
+        reason.instead.unwrap().to_string().contains("`ringwall grant domain example.org:8443`")
+    );
     let reason = connect(&network, &host("localhost"), 8443);
-    assert!(reason.instead.unwrap().contains("`network.allow_local_ports = [8443]`"));
+    assert!(reason.instead.unwrap().to_string().contains("`network.allow_local_ports = [8443]`"));
     let reason = look_up(&network, &host("crates.example"));
     assert!(reason.text.contains("looking `crates.example` up"), "{}", reason.text);
-    assert!(reason.instead.unwrap().contains("`ringwall grant domain crates.example`"));
+    assert!(reason.instead.unwrap().to_string().contains("`ringwall grant domain crates.example`"));
 }
 
 proptest! {

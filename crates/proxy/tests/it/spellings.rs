@@ -209,7 +209,7 @@ fn every_spelling_of_a_host_means_the_same_on_every_route() {
         assert_eq!(got, [*as_address; 3], "{host:?} where the address is granted");
     }
     for refusal in named.witness.refusals.lock().unwrap().iter() {
-        assert!(!refusal.reason.text.is_empty() && !refusal.reason.rule.is_empty(), "{refusal:?}");
+        assert!(!refusal.reason.text.is_empty(), "{refusal:?}");
     }
 }
 

@@ -78,7 +78,7 @@ impl Observer for Witness {
 
 impl Witness {
     pub(crate) fn rules(&self) -> Vec<String> {
-        self.refusals.lock().unwrap().iter().map(|one| one.reason.rule.clone()).collect()
+        self.refusals.lock().unwrap().iter().map(|one| one.reason.rule.to_string()).collect()
     }
 
     /// Waits until a connection has been reported.

@@ -83,9 +83,12 @@ fn headline(violation: &Violation) -> String {
 /// Why, how to allow it, and where the rule is.
 fn details(violation: &Violation) -> Vec<(&'static str, String)> {
     let Some(reason) = &violation.reason else { return Vec::new() };
-    let mut lines = vec![("why", plain(&short(&reason.text)))];
+    let mut lines = vec![("why", plain(&short(reason.why())))];
     if let Some(instead) = &reason.instead {
-        lines.push(("allow", plain(instead)));
+        lines.push(match instead.command() {
+            Some(command) => ("allow", plain(&short(&command))),
+            None => ("help", plain(&short(&instead.to_string()))),
+        });
     }
     lines.push(("rule", format!("{} ({})", reason.rule, reason.origin)));
     lines

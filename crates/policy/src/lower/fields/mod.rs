@@ -27,7 +27,8 @@ pub(super) fn lower_unknown(call: &ToolCall, scene: &Scene) -> Vec<Action> {
     let kind = kind::of(&call.tool);
     let about_files = kind::is_about_files(&call.tool);
     let mut walk = Walk { kind, about_files, scene, actions: Vec::new() };
-    let top = Field { key: "", meaning: Meaning::Unknown, access: kind.access() };
+    let (access, place) = (kind.access(), Place::Input);
+    let top = Field { key: "", meaning: Meaning::Unknown, access, place };
     walk.object(&top, &call.input, Keys::Fields, 0);
     walk.actions
 }
@@ -45,6 +46,18 @@ struct Field<'a> {
     key: &'a str,
     meaning: Meaning,
     access: Access,
+    place: Place,
+}
+
+/// Where a field is. Only the text of a top-level field can be replaced by a correction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The whole input.
+    Input,
+    /// A field of the input itself.
+    TopLevel,
+    /// Below another field, or an item of a list.
+    Nested,
 }
 
 /// What the keys of an object are.
@@ -74,7 +87,8 @@ impl Walk<'_> {
     fn below<'a>(&mut self, parent: &Field<'_>, key: &'a str, keys: Keys) -> Field<'a> {
         let written = parent.access == Access::Write || meaning::is_destination(key);
         let access = if written { Access::Write } else { Access::Read };
-        let field = |meaning| Field { key, meaning, access };
+        let place = if parent.place == Place::Input { Place::TopLevel } else { Place::Nested };
+        let field = |meaning| Field { key, meaning, access, place };
         let own = meaning::of(key, self.kind);
         let in_path = matches!(parent.meaning, Meaning::Path | Meaning::Inherited);
         if in_path && could_name_file(key, own, keys) {
@@ -105,10 +119,11 @@ impl Walk<'_> {
                 self.object(field, inner, keys, depth + 1);
             }
             Value::Array(items) => {
+                let field = Field { place: Place::Nested, ..*field };
                 for item in items {
                     match item {
-                        Value::Object(inner) => self.object(field, inner, Keys::Fields, depth + 1),
-                        item => self.value(field, item, depth + 1),
+                        Value::Object(inner) => self.object(&field, inner, Keys::Fields, depth + 1),
+                        item => self.value(&field, item, depth + 1),
                     }
                 }
             }
@@ -136,7 +151,10 @@ impl Walk<'_> {
         }
         match field.meaning {
             Meaning::Command | Meaning::End if text.is_empty() => {}
-            Meaning::Command => self.actions.extend(run(text, self.scene)),
+            Meaning::Command => {
+                let own = (field.place == Place::TopLevel).then_some(field.key);
+                self.actions.extend(run(text, own, self.scene));
+            }
             // Left out, in the tools that only may be given a path: they stay where they are.
             Meaning::Path if text.is_empty() && !self.kind.says_it_writes() => {
                 self.path(field, field.access, ".");
