@@ -12,6 +12,13 @@ pub fn git_root(directory: &Path) -> Option<PathBuf> {
     directory.ancestors().find(holds_git).map(Path::to_path_buf)
 }
 
+/// Whether git takes a directory for a repository, or for the git directory of a linked worktree.
+/// Like git, this asks whether the parts exist, and not what they are.
+pub fn is_repository(dir: &Path) -> bool {
+    let exists = |name: &str| dir.join(name).symlink_metadata().is_ok();
+    exists("HEAD") && (exists("commondir") || (exists("objects") && exists("refs")))
+}
+
 /// Every other place of the same repository: the host checkout of a linked worktree, its git
 /// directory, and all sibling worktrees. Empty where there is no repository, or only this checkout.
 pub fn other_checkouts(workspace: &Path) -> Vec<AbsPath> {
@@ -63,4 +70,27 @@ fn linked_worktrees(common: &Path) -> Vec<PathBuf> {
         Path::new(text.trim()).parent().map(Path::to_path_buf)
     };
     entries.filter_map(gitdir).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_repository_is_what_git_takes_for_one() {
+        for (names, expected) in [
+            (&["HEAD", "objects", "refs"][..], true),
+            (&["HEAD", "commondir"], true),
+            (&["HEAD", "objects"], false),
+            (&["HEAD"], false),
+            (&["objects", "refs"], false),
+            (&[], false),
+        ] {
+            let dir = tempfile::tempdir().unwrap();
+            for name in names {
+                std::fs::write(dir.path().join(name), "").unwrap();
+            }
+            assert_eq!(is_repository(dir.path()), expected, "{names:?}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! from the environment. Decides nothing.
 
 mod git;
+pub mod git_config;
 mod places;
 mod resolve;
 mod text;
@@ -11,7 +12,7 @@ mod walk;
 
 use model::{Facts, Query};
 
-pub use git::{git_root, linked_git_dir, other_checkouts};
+pub use git::{git_root, is_repository, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::{Elsewhere, Resolver};
 pub use text::{LARGEST_TEXT, read_small};
