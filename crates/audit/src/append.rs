@@ -7,10 +7,9 @@ use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use model::Record;
+use model::{Digest, Record};
 
 use crate::chain::Tip;
-use crate::digest::Digest;
 use crate::directory::{Directory, HEAD, LOG, OpenError, Writing};
 use crate::entry::{Entry, HeadLoss, Line};
 use crate::head::{Head, HeadState};

@@ -2,9 +2,8 @@
 
 use std::borrow::Cow;
 
+use model::Digest;
 use serde::Deserialize;
-
-use crate::digest::Digest;
 
 /// The end of a chain, to which the next line must link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

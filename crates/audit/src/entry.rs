@@ -1,9 +1,7 @@
 //! What one line of the log holds.
 
-use model::Record;
+use model::{Digest, Record};
 use serde::{Deserialize, Serialize};
-
-use crate::digest::Digest;
 
 /// One line: its place in the chain, and what it remembers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,8 +7,9 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
+use model::Digest;
+
 use crate::chain::Tip;
-use crate::digest::Digest;
 use crate::entry::HeadLoss;
 
 /// Where the chain ended when the last writer finished.

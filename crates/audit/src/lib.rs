@@ -17,7 +17,6 @@
 
 mod append;
 mod chain;
-mod digest;
 mod directory;
 mod entry;
 mod head;
@@ -32,10 +31,10 @@ mod trace;
 mod verify;
 
 pub use append::{AppendError, Appended};
-pub use digest::{Digest, NotADigest};
 pub use directory::OpenError;
 pub use entry::{Entry, HeadLoss, Line};
 pub use log::Log;
+pub use model::{Digest, NotADigest};
 pub use query::{Filter, Found};
 pub use record::redact_record;
 pub use redact::redact;

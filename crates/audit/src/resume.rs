@@ -8,10 +8,10 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 
+use model::Digest;
 use serde::de::IgnoredAny;
 
 use crate::chain::{Link, Tip};
-use crate::digest::Digest;
 use crate::entry::{Entry, HeadLoss};
 use crate::head::{Head, HeadState};
 use crate::lines::{LONGEST_LINE, Lines, Text};

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use model::Digest;
 use serde::Serialize;
 
 use crate::chain::Link;
-use crate::digest::Digest;
 use crate::lines::{LONGEST_LINE, Text};
 use crate::snapshot::{ReadError, Snapshot};
 use crate::trace::{Seen, Trace};

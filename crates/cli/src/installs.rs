@@ -12,7 +12,6 @@ use model::{FileText, HookGroup};
 use policy::HookedSettings;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 
 use crate::files;
 use crate::setup::Setup;
@@ -183,7 +182,5 @@ fn backup_dir(state_dir: &Path) -> PathBuf {
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text.as_bytes())
-        .iter()
-        .fold(String::new(), |hex, byte| hex + &format!("{byte:02x}"))
+    model::Digest::of(text.as_bytes()).to_string()
 }

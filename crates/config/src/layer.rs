@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use facts::{Places, Resolver};
-use model::{FileText, Origin};
-use sha2::{Digest, Sha256};
+use model::{Digest, FileText, Origin};
 
 use crate::Trust;
 use crate::diagnose::diagnose;
@@ -156,23 +155,14 @@ impl Stack {
 
 /// A short fingerprint of everything that was read.
 pub(crate) fn fingerprint(layers: &[Layer]) -> String {
-    let mut hash = Sha256::new();
+    let mut read = Vec::new();
     for layer in layers {
-        hash.update(layer.path.as_os_str().as_encoded_bytes());
-        hash.update([0, layer.standing as u8]);
-        hash.update(layer.text.as_bytes());
-        hash.update([0]);
+        read.extend(layer.path.as_os_str().as_encoded_bytes());
+        read.extend([0, layer.standing as u8]);
+        read.extend(layer.text.as_bytes());
+        read.push(0);
     }
-    hex(&hash.finalize()).chars().take(16).collect()
-}
-
-/// Bytes as lower-case hexadecimal digits.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    use std::fmt::Write;
-    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Digest::of(&read).to_string().chars().take(16).collect()
 }
 
 /// The line of a byte offset, counted from one.

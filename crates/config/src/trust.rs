@@ -7,10 +7,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use model::FileText;
-use sha2::{Digest, Sha256};
-
-use crate::layer::hex;
+use model::{Digest, FileText};
 
 /// The store of trusted files.
 #[derive(Debug, Clone)]
@@ -70,7 +67,7 @@ impl Trust {
 }
 
 fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    Digest::of(bytes).to_string()
 }
 
 fn create_private(dir: &Path) -> io::Result<()> {

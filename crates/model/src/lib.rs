@@ -6,6 +6,7 @@
 mod action;
 mod caller;
 mod decision;
+mod digest;
 mod domain;
 mod edit;
 mod event;
@@ -26,6 +27,7 @@ mod tool;
 pub use action::{Access, Action, Fetch, PathRef};
 pub use caller::{Caller, Transport};
 pub use decision::{Decision, Moved, Opaque, Reason, Redirect, Verdict};
+pub use digest::{Digest, NotADigest};
 pub use domain::{DomainError, DomainRule};
 pub use edit::Edit;
 pub use event::{Event, EventKind, Mode, ToolCall};

@@ -63,6 +63,7 @@ const PURE_MAY_USE: &[&str] = &[
     "schemars",
     "serde",
     "serde_json",
+    "sha2",
     "shuck-ast",
     "shuck-parser",
     "thiserror",

@@ -1,4 +1,4 @@
-//! SHA-256 hashes, written as 64 lowercase hexadecimal digits.
+//! SHA-256 hashes, written as 64 lowercase hexadecimal digits. The only place that computes them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,9 +11,9 @@ use sha2::{Digest as _, Sha256};
 #[serde(try_from = "String", into = "String")]
 pub struct Digest([u8; 32]);
 
-/// The text is no SHA-256 hash.
+/// The text is not a SHA-256 hash.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no SHA-256 hash; write its 64 hexadecimal digits")]
+#[error("`{0}` is not a SHA-256 hash; expected 64 lowercase hexadecimal digits")]
 pub struct NotADigest(String);
 
 impl Digest {
