@@ -4,8 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use model::{Level, Verdict};
-use policy::{Enforcement, OnAuditFailure, OnError, QuarantineMode, ViolationAction};
+use model::{Enforcement, Level, Verdict};
+use policy::{OnAuditFailure, OnError, QuarantineMode, ViolationAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toml::Spanned;

@@ -31,8 +31,8 @@ pub use network::{
 pub use pattern::{PathRule, PathRuleError};
 pub use protected::{Cover, ProtectedName, protected_names, secret};
 pub use rules::{
-    AuditRules, Confinement, Enforcement, Environment, Filesystem, Git, Guard, Limits, Network,
-    OnAuditFailure, OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,
+    AuditRules, Confinement, Environment, Filesystem, Git, Guard, Limits, Network, OnAuditFailure,
+    OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,
 };
 pub use settings::{hooks_off, moves_ground, wrong_shape};
 pub use shell::{Outline, Scene, outline};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ByteSize, DomainRule, Level, Sourced, Verdict};
+use model::{ByteSize, DomainRule, Enforcement, Level, Sourced, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -204,18 +204,6 @@ pub struct Git {
 pub struct Confinement {
     /// A run on less than this is refused.
     pub minimum: Sourced<Enforcement>,
-}
-
-/// What enforces the wall, weakest first.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforcement {
-    /// Landlock and seccomp alone.
-    Landlock,
-    /// Namespaces and mounts, with Landlock and seccomp on top.
-    Namespaces,
 }
 
 impl Policy {

@@ -291,8 +291,8 @@ fn is_of_unknown_kind(piece: &model::Piece) -> bool {
 
 fn minimum(policy: &Policy) -> Enforcement {
     match policy.confinement.minimum.value {
-        policy::Enforcement::Landlock => Enforcement::Landlock,
-        policy::Enforcement::Namespaces => Enforcement::Namespaces,
+        model::Enforcement::Landlock => Enforcement::Landlock,
+        model::Enforcement::Namespaces => Enforcement::Namespaces,
     }
 }
 
