@@ -1,39 +1,33 @@
-//! Warnings about rules that are valid and still cannot be meant.
+//! Warnings about rules that are valid but have no effect on this machine.
 
-use model::{AbsPath, Sourced};
+use model::AbsPath;
 use policy::{PathRule, Policy};
 
+use crate::keys::KEYS;
 use crate::load::Warning;
 
 /// Rules that can match nothing on this machine.
 pub fn check(policy: &Policy, workspace: &AbsPath) -> Vec<Warning> {
-    let files = &policy.filesystem;
-    let rules = [
-        ("allow_read", &files.allow_read),
-        ("allow_write", &files.allow_write),
-        ("deny_read", &files.deny_read),
-        ("deny_write", &files.deny_write),
-        ("quiet", &files.quiet),
-    ];
     let mut warnings = Vec::new();
-    for (key, rules) in rules {
-        for rule in rules {
+    for key in KEYS {
+        for (rule, origin) in (key.paths)(policy) {
             if let Some(missing) = missing_part(rule, workspace) {
                 let text = format!(
-                    "`{}` in {key} matches nothing: {missing} does not exist",
-                    rule.value.text()
+                    "`{}` in {} matches nothing: {missing} does not exist",
+                    rule.text(),
+                    key.name
                 );
-                warnings.push(Warning { origin: rule.origin.clone(), text });
+                warnings.push(Warning { origin: origin.clone(), text });
             }
         }
     }
     warnings
 }
 
-/// The directory a rule starts from, where that is missing. A single missing name below an
-/// existing directory is fine: rules may stand before their files.
-fn missing_part(rule: &Sourced<PathRule>, workspace: &AbsPath) -> Option<AbsPath> {
-    let prefix = rule.value.prefix(workspace)?;
-    let needed = if rule.value.is_pattern() { prefix } else { prefix.parent() };
+/// The directory that a rule starts from, if it does not exist. One missing name below an existing
+/// directory is fine: a rule can be written before its file.
+fn missing_part(rule: &PathRule, workspace: &AbsPath) -> Option<AbsPath> {
+    let prefix = rule.prefix(workspace)?;
+    let needed = if rule.is_pattern() { prefix } else { prefix.parent() };
     (!needed.as_path().exists()).then_some(needed)
 }

@@ -28,14 +28,14 @@ pub(crate) struct Layer {
     pub(crate) standing: Standing,
 }
 
-/// What a file's word is worth.
+/// How far a file is trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// Everything in it counts.
+    /// All of it applies.
     Trusted,
-    /// What it widens is ignored, and named.
+    /// What it widens is ignored and reported.
     Untrusted,
-    /// It belongs to a checkout around this one: it narrows, and trusting it would not help.
+    /// It belongs to a checkout around this one. It can only narrow; trusting it changes nothing.
     Around,
 }
 
@@ -59,8 +59,8 @@ impl Layer {
     }
 }
 
-/// Reads every file that is there. A file that cannot be read is a problem, never an empty one.
-/// `but` is left out.
+/// Reads every file that exists, except `but`. A file that cannot be read is a problem; it never
+/// counts as an empty one.
 pub(crate) fn read_layers(
     places: &Places,
     project: &Project,
@@ -68,7 +68,7 @@ pub(crate) fn read_layers(
     but: Option<&Path>,
 ) -> Result<Vec<Layer>, Vec<Problem>> {
     let mut stack = Stack { layers: Vec::new(), problems: Vec::new() };
-    // A store of trust that came with the project would trust the project.
+    // A trust store that came with the project would trust the project.
     let trust = Trust::at(&places.state_dir);
     let trust = Some(trust).filter(|_| !is_brought(project, places, &places.state_dir));
     let earned = |path: &Path, text: &str| match &trust {
@@ -90,7 +90,7 @@ pub(crate) fn read_layers(
     match explicit {
         Some(Explicit::Flag(path)) => stack.read(path, Need::Required, |_| Standing::Trusted),
         Some(Explicit::Environment(path)) => match Resolver::default().resolve(path) {
-            // The real file is read and named: a link could name another one by then.
+            // The real file is read and named, because the link could be changed meanwhile.
             Ok(real) => {
                 let through_proc = real.as_path().starts_with("/proc");
                 let brought = project.could_bring(path);
@@ -127,8 +127,8 @@ impl Stack {
             (FileText::Text(text), _) => self.add(path, text, standing),
             (FileText::Missing, Need::Optional) => {}
             (FileText::Missing, Need::Required) => {
-                let hint = Some("name an existing file, or leave the setting out".into());
-                self.problems.push(Problem::new(path, 0, "there is no such file".into(), hint));
+                let hint = Some("name an existing file, or remove the setting".into());
+                self.problems.push(Problem::new(path, 0, "no such file".into(), hint));
             }
             (FileText::Unreadable(why), _) => {
                 self.problems.push(Problem::new(path, 0, why, None));

@@ -9,12 +9,14 @@ mod check;
 mod diagnose;
 mod file;
 mod grant;
+mod keys;
 mod layer;
 mod load;
 mod merge;
 mod project;
 mod quarantine;
 mod schema;
+mod setting;
 pub mod setup;
 mod trust;
 
@@ -23,6 +25,7 @@ mod tests;
 
 pub use check::check;
 pub use grant::{Grant, GrantError, Granted, grant};
+pub use keys::rows;
 pub use layer::Explicit;
 pub use load::{
     Aliases, LoadError, Loaded, Problem, Request, Selection, Warning, load, load_text, widening_of,
@@ -30,4 +33,5 @@ pub use load::{
 pub use merge::Widening;
 pub use project::{PROJECT_FILE, Project, read_project_file};
 pub use schema::schema;
+pub use setting::Row;
 pub use trust::{Trust, TrustError};

@@ -1,11 +1,14 @@
 //! Layers, origins, trust and problems, on real files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use facts::Places;
 use model::{AbsPath, Level, Verdict};
 use policy::{OnError, QuarantineMode};
+use serde_json::Value;
 
+use crate::keys::{KEYS, PHASE_KEYS};
 use crate::*;
 
 struct Machine {
@@ -217,7 +220,7 @@ fn a_file_named_by_flag_is_trusted_and_by_variable_only_outside_the_workspace() 
     let variable = machine.load_with(|r| r.explicit = Some(Explicit::Environment(outside)));
     assert_eq!(variable.unwrap().policy.level.value, Level::Full);
     let missing = machine.load_with(|r| r.explicit = Some(Explicit::Flag("/none.toml".into())));
-    assert!(missing.unwrap_err().to_string().contains("/none.toml: there is no such file"));
+    assert!(missing.unwrap_err().to_string().contains("/none.toml: no such file"));
 }
 
 #[test]
@@ -278,9 +281,22 @@ fn problems_name_the_line_and_the_nearest_key() {
             "[phases.x]\nlevels = 1\n",
             "2: unknown key `phases.x.levels` (the nearest key is `level`)",
         ),
-        ("\nlevel = \"root\"\n", "2: unknown variant `root`"),
-        ("[filesystem]\nallow_read = \"x\"\n", "2: invalid type"),
-        ("version = 2\n", "1: version 2 is not understood"),
+        (
+            "\nlevel = \"root\"\n",
+            "2: unknown value `root` for `level` \
+             (expected `readonly`, `readwrite`, `network` or `full`)",
+        ),
+        (
+            "[phases.x]\nlevel = 3\n",
+            "2: `phases.x.level` must be one of `readonly`, `readwrite`, `network` or `full`",
+        ),
+        ("[guard]\non_error = \"alow\"\n", "2: unknown value `alow` for `guard.on_error`"),
+        ("[filesystem]\nallow_read = \"x\"\n", "2: `filesystem.allow_read` must be a list"),
+        ("filesystem = 1\n", "1: `filesystem` must be a table"),
+        ("[git]\npin_env = 1\n", "2: `git.pin_env` must be `true` or `false`"),
+        ("[limits]\nprocesses = \"x\"\n", "2: `limits.processes` must be a whole number"),
+        ("[limits]\nprocesses = -1\n", "2: invalid value: integer `-1`"),
+        ("version = 2\n", "1: version 2 is not supported"),
         ("level = \n", "1: "),
         (
             "[network]\nallowed_domains = [\"https://example.org\"]\n",
@@ -305,7 +321,7 @@ fn problems_name_the_line_and_the_nearest_key() {
             "[quarantine]\ndir = \"~/.local\"\n",
             "2: `~/.local` cannot be the quarantine: it overlaps",
         ),
-        ("[environment]\npass = [\"A=B\"]\n", "2: `A=B` is no variable name"),
+        ("[environment]\npass = [\"A=B\"]\n", "2: `A=B` is not a valid variable name"),
     ] {
         write(&machine.project(), text);
         let error = machine.load().unwrap_err().to_string();
@@ -404,6 +420,78 @@ fn the_schema_knows_no_null() {
     assert!(!schema.contains("null"), "{schema}");
 }
 
+/// The names of the keys below a schema, such as `phases.*.level`.
+fn schema_keys(root: &Value, schema: &Value, at: &str, keys: &mut BTreeSet<String>) {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let schema = reference.map_or(schema, |to| root.pointer(to.trim_start_matches('#')).unwrap());
+    let fixed = schema.get("properties").and_then(Value::as_object);
+    let free = schema.get("additionalProperties").filter(|extra| extra.is_object());
+    if fixed.is_none() && free.is_none() {
+        keys.insert(at.to_owned());
+    }
+    for (key, child) in fixed.into_iter().flatten() {
+        let name = if at.is_empty() { key.clone() } else { format!("{at}.{key}") };
+        schema_keys(root, child, &name, keys);
+    }
+    if let Some(child) = free {
+        schema_keys(root, child, &format!("{at}.*"), keys);
+    }
+}
+
+#[test]
+fn every_key_of_the_schema_is_in_the_table_and_is_shown() {
+    let schema = schema();
+    let mut in_schema = BTreeSet::new();
+    schema_keys(&schema, &schema, "", &mut in_schema);
+    // The version describes the file, not the policy.
+    assert!(in_schema.remove("version"));
+
+    let phase_keys = PHASE_KEYS.iter().map(|key| format!("phases.*.{}", key.name));
+    let keys = KEYS.iter().map(|key| key.name.to_owned()).filter(|name| name != "phases");
+    let in_table: BTreeSet<_> = keys.chain(phase_keys).collect();
+    assert_eq!(in_schema, in_table);
+
+    let shown: BTreeSet<_> = rows(&policy::Policy::built_in())
+        .into_iter()
+        .map(|row| match row.key.split('.').collect::<Vec<_>>().as_slice() {
+            ["phases", _, key] => format!("phases.*.{key}"),
+            _ => row.key,
+        })
+        .collect();
+    assert_eq!(in_schema, shown);
+}
+
+#[test]
+fn the_direction_that_widens_is_the_one_in_the_table() {
+    let machine = machine();
+    // The user's file, a project file that narrows it, and one that widens it.
+    for (below, narrower, wider) in [
+        ("level = \"network\"", "level = \"readonly\"", "level = \"full\""),
+        (
+            "[limits]\nmemory = \"2GiB\"",
+            "[limits]\nmemory = \"1GiB\"",
+            "[limits]\nmemory = \"3GiB\"",
+        ),
+        ("[limits]\nprocesses = 5", "[limits]\nprocesses = 4", "[limits]\nprocesses = 6"),
+        ("", "[limits]\nidle_seconds = 9", "[network]\nallow_local_ports = [80]"),
+        ("", "[network]\ndenied_domains = [\"a.org\"]", "[network]\nallowed_domains = [\"a.org\"]"),
+        ("", "[filesystem]\ndeny_write = [\"x\"]", "[filesystem]\nquiet = [\"x\"]"),
+        ("", "[git]\npin_env = true", "[network]\nallow_without_sni = true"),
+        ("[git]\npin_env = true", "[violation]\nlookups = \"stop\"", "[git]\npin_env = false"),
+        ("", "[audit]\non_failure = \"deny\"", "[violation]\naction = \"deny\""),
+        ("", "[quarantine]\nmode = \"block\"", "[quarantine]\ndir = \"~/q\""),
+        ("", "[guard]\non_unknown = \"deny\"", "[guard]\non_unknown = \"allow\""),
+        ("", "", "[confinement]\nminimum = \"landlock\""),
+        ("", "", "[environment]\npass = [\"A\"]"),
+    ] {
+        write(&machine.places.user_config(), below);
+        for (text, ignored) in [(narrower, 0), (wider, 1)] {
+            write(&machine.project(), text);
+            assert_eq!(machine.load().unwrap().ignored.len(), ignored, "{below:?} {text:?}");
+        }
+    }
+}
+
 #[test]
 fn a_phase_picks_its_level_and_files_and_a_level_flag_beats_it() {
     let machine = machine();
@@ -418,7 +506,7 @@ fn a_phase_picks_its_level_and_files_and_a_level_flag_beats_it() {
     assert!(
         unknown
             .to_string()
-            .contains("there is no phase `deploy` (the phases are build, learn, plan)")
+            .contains("unknown phase `deploy` (expected `build`, `learn` or `plan`)")
     );
 }
 
@@ -434,6 +522,6 @@ fn rules_that_can_match_nothing_are_named() {
     let warnings = check(&loaded.policy, &workspace);
     let texts: Vec<_> = warnings.iter().map(|warning| warning.text.as_str()).collect();
     assert_eq!(texts.len(), 2, "{texts:?}");
-    assert!(texts[0].starts_with("`no/such/dir/x` in deny_read matches nothing"));
-    assert!(texts[1].starts_with("`gone/*.txt` in deny_read matches nothing"));
+    assert!(texts[0].starts_with("`no/such/dir/x` in filesystem.deny_read matches nothing"));
+    assert!(texts[1].starts_with("`gone/*.txt` in filesystem.deny_read matches nothing"));
 }

@@ -2,9 +2,7 @@
 
 use std::process::ExitCode;
 
-use model::{Origin, Sourced};
-use policy::Policy;
-use serde::Serialize;
+use config::Row;
 use serde_json::{Value, json};
 
 use super::setup_failed;
@@ -33,7 +31,7 @@ fn prepare(common: Common) -> Result<Setup, Failure> {
 
 fn show(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
     let setup = prepare(common)?;
-    let rows = rows(&setup.loaded.policy);
+    let rows = config::rows(&setup.loaded.policy);
     if as_json {
         let values: Vec<_> = rows
             .iter()
@@ -71,74 +69,6 @@ fn untrusted(setup: &Setup) -> String {
     }
     let heading = "\n# ignored until trusted with `ringwall trust`:\n";
     terminal::paint(heading, Paint::Yellow) + &lines
-}
-
-struct Row {
-    key: String,
-    /// `None` for an empty list or an unset value.
-    value: Option<Value>,
-    origin: Origin,
-}
-
-/// Every effective value: one row per single value, one per entry of a list.
-fn rows(policy: &Policy) -> Vec<Row> {
-    let mut rows = Rows(Vec::new());
-    rows.one("level", &policy.level);
-    for (name, phase) in &policy.phases {
-        rows.one(&format!("phases.{name}.level"), &phase.level);
-        rows.list(&format!("phases.{name}.allow_write"), &phase.allow_write);
-    }
-    rows.list("filesystem.allow_read", &policy.filesystem.allow_read);
-    rows.list("filesystem.allow_write", &policy.filesystem.allow_write);
-    rows.list("filesystem.deny_read", &policy.filesystem.deny_read);
-    rows.list("filesystem.deny_write", &policy.filesystem.deny_write);
-    rows.list("filesystem.quiet", &policy.filesystem.quiet);
-    rows.list("network.allowed_domains", &policy.network.allowed_domains);
-    rows.list("network.denied_domains", &policy.network.denied_domains);
-    rows.list("network.private_domains", &policy.network.private_domains);
-    rows.list("network.allow_local_ports", &policy.network.allow_local_ports);
-    rows.one("network.allow_without_sni", &policy.network.allow_without_sni);
-    rows.list("environment.pass", &policy.environment.pass);
-    rows.maybe("quarantine.dir", policy.quarantine.dir.as_ref());
-    rows.one("quarantine.mode", &policy.quarantine.mode);
-    rows.one("guard.on_unknown", &policy.guard.on_unknown);
-    rows.one("guard.on_error", &policy.guard.on_error);
-    rows.one("violation.action", &policy.violation.action);
-    rows.one("violation.lookups", &policy.violation.lookups);
-    rows.maybe("limits.memory", policy.limits.memory.as_ref());
-    rows.maybe("limits.processes", policy.limits.processes.as_ref());
-    rows.maybe("limits.file_size", policy.limits.file_size.as_ref());
-    rows.maybe("limits.wall_seconds", policy.limits.wall_seconds.as_ref());
-    rows.maybe("limits.idle_seconds", policy.limits.idle_seconds.as_ref());
-    rows.one("audit.on_failure", &policy.audit.on_failure);
-    rows.one("git.pin_env", &policy.git.pin_env);
-    rows.one("confinement.minimum", &policy.confinement.minimum);
-    rows.0
-}
-
-struct Rows(Vec<Row>);
-
-impl Rows {
-    fn one<T: Serialize>(&mut self, key: &str, sourced: &Sourced<T>) {
-        let value = serde_json::to_value(&sourced.value).ok();
-        self.0.push(Row { key: key.into(), value, origin: sourced.origin.clone() });
-    }
-
-    fn maybe<T: Serialize>(&mut self, key: &str, sourced: Option<&Sourced<T>>) {
-        match sourced {
-            Some(sourced) => self.one(key, sourced),
-            None => self.0.push(Row { key: key.into(), value: None, origin: Origin::BuiltIn }),
-        }
-    }
-
-    fn list<T: Serialize>(&mut self, key: &str, entries: &[Sourced<T>]) {
-        if entries.is_empty() {
-            self.maybe::<T>(key, None);
-        }
-        for entry in entries {
-            self.one(key, entry);
-        }
-    }
 }
 
 fn check(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
