@@ -1,6 +1,5 @@
 //! A writer that dies at any point leaves a log that the next one continues.
 
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
@@ -8,6 +7,7 @@ use audit::{Entry, Filter};
 use proptest::prelude::*;
 
 use crate::ground::{Ground, head, record};
+use crate::writer::{FAILED, start};
 
 #[test]
 fn a_torn_line_is_cut_off_and_the_repair_is_told() {
@@ -144,19 +144,6 @@ proptest! {
     }
 }
 
-/// Starts a process that appends so many records, within `shell`'s limits.
-fn start(ground: &Ground, records: u64, shell: &str) -> std::process::Child {
-    Command::new("sh")
-        .args(["-c", &format!("{shell} exec \"$0\" \"$@\"")])
-        .arg(env!("CARGO_BIN_EXE_audit-writer"))
-        .arg(ground.directory())
-        .arg(records.to_string())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
-}
-
 #[test]
 fn killed_writers_leave_a_log_that_verifies() {
     let ground = Ground::new();
@@ -185,7 +172,7 @@ fn a_line_that_finds_no_room_leaves_the_log_as_it_was() {
     let limits = "ulimit -f 8; trap '' XFSZ;";
     for _ in 0..2 {
         let status = start(&ground, 1_000, limits).wait().unwrap();
-        assert_eq!(status.code(), Some(3), "an append that cannot be written is an error");
+        assert_eq!(status.code(), Some(FAILED), "an append that cannot be written is an error");
     }
     let report = ground.verify();
     assert_eq!(report.faults, []);

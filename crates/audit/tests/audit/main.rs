@@ -16,3 +16,5 @@ mod querying;
 mod redaction;
 #[cfg(test)]
 mod tampering;
+#[cfg(test)]
+mod writer;
