@@ -1,7 +1,10 @@
-//! `cargo xtask gen`: files that follow from the code, kept in the repository for their readers.
+//! `cargo xtask gen`: files that are generated from the code and committed for their readers.
 //!
-//! `--check` writes nothing and names what has become stale. A new file is one row in `files`.
+//! `--check` writes nothing and lists the files that are out of date. A new file is one row in
+//! `files`.
 
+mod commands;
+mod man;
 mod reference;
 
 use std::fs;
@@ -14,7 +17,7 @@ use crate::workspace::Workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write nothing; fail if a file is not what would be written
+    /// Write nothing; fail if a file is out of date
     #[arg(long)]
     check: bool,
 }
@@ -25,53 +28,79 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
         if args.check {
             println!("{}", file.complaint());
         } else {
-            let path = workspace.root.join(file.path);
-            let parent = path.parent().unwrap_or(&workspace.root);
-            fs::create_dir_all(parent).context(|| format!("cannot make `{}`", parent.display()))?;
-            fs::write(&path, &file.text).context(|| format!("cannot write `{}`", file.path))?;
-            println!("{} is written", file.path);
+            println!("{}", file.write(workspace)?);
         }
     }
     if stale.is_empty() {
-        println!("every generated file is up to date");
+        println!("all generated files are up to date");
     }
     Ok(if args.check && !stale.is_empty() { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// A generated file, and what belongs in it.
+/// A path in the checkout, and what belongs there: a file with this content, or nothing.
 #[derive(Debug)]
 pub(crate) struct Generated {
-    path: &'static str,
-    text: Vec<u8>,
+    path: String,
+    text: Option<Vec<u8>>,
 }
 
 impl Generated {
-    /// What is wrong with a stale file, and the way out.
+    fn new(path: impl Into<String>, text: Vec<u8>) -> Self {
+        Self { path: path.into(), text: Some(text) }
+    }
+
+    /// What is wrong with a stale file, and how to fix it.
     pub(crate) fn complaint(&self) -> String {
-        format!("{} is stale; `cargo xtask gen` writes it anew", self.path)
+        let problem = if self.text.is_some() { "out of date" } else { "no longer generated" };
+        format!("{} is {problem}; run `cargo xtask gen`", self.path)
+    }
+
+    /// Writes or removes the file, and returns what was done.
+    fn write(&self, workspace: &Workspace) -> Result<String, Failure> {
+        let path = workspace.root.join(&self.path);
+        let Some(text) = &self.text else {
+            fs::remove_file(&path).context(|| format!("cannot remove `{}`", self.path))?;
+            return Ok(format!("removed {}", self.path));
+        };
+        let parent = path.parent().unwrap_or(&workspace.root);
+        fs::create_dir_all(parent).context(|| format!("cannot create `{}`", parent.display()))?;
+        fs::write(&path, text).context(|| format!("cannot write `{}`", self.path))?;
+        Ok(format!("wrote {}", self.path))
     }
 }
 
-/// The files whose content is not what it should be, or that are missing.
+/// The files that are missing or differ from what would be written, and manual pages of commands
+/// that no longer exist.
 pub(crate) fn stale(workspace: &Workspace) -> Result<Vec<Generated>, Failure> {
     let mut files = files()?;
-    files.retain(|file| fs::read(workspace.root.join(file.path)).ok().as_ref() != Some(&file.text));
+    let obsolete: Vec<_> = fs::read_dir(workspace.root.join("man"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .map(|name| format!("man/{name}"))
+        .filter(|path| files.iter().all(|file| file.path != *path))
+        .collect();
+    files.retain(|file| fs::read(workspace.root.join(&file.path)).ok() != file.text);
+    files.extend(obsolete.into_iter().map(|path| Generated { path, text: None }));
     Ok(files)
 }
 
 fn files() -> Result<Vec<Generated>, Failure> {
-    Ok(vec![
-        Generated { path: "schema/ringwall.schema.json", text: schema()? },
-        Generated { path: "docs/cli.md", text: reference::page(ringwall::command()).into_bytes() },
-        Generated { path: "completions/ringwall.bash", text: completions(Shell::Bash) },
-        Generated { path: "completions/_ringwall", text: completions(Shell::Zsh) },
-        Generated { path: "completions/ringwall.fish", text: completions(Shell::Fish) },
-    ])
+    let mut files = vec![
+        Generated::new("schema/ringwall.schema.json", schema()?),
+        Generated::new("docs/cli.md", reference::page(ringwall::command()).into_bytes()),
+        Generated::new("completions/ringwall.bash", completions(Shell::Bash)),
+        Generated::new("completions/_ringwall", completions(Shell::Zsh)),
+        Generated::new("completions/ringwall.fish", completions(Shell::Fish)),
+    ];
+    let pages = man::pages(ringwall::command())?;
+    files.extend(pages.into_iter().map(|(name, text)| Generated::new(format!("man/{name}"), text)));
+    Ok(files)
 }
 
 fn schema() -> Result<Vec<u8>, Failure> {
     let mut text = serde_json::to_vec_pretty(&config::schema())
-        .context(|| "the schema has no JSON form".into())?;
+        .context(|| "cannot write the schema as JSON".into())?;
     text.push(b'\n');
     Ok(text)
 }

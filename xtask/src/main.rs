@@ -2,11 +2,7 @@
 //!
 //! One file per verb. Nothing here is part of the product.
 
-#![expect(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a terminal program through and through"
-)]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
 
 mod bench;
 mod failure;
@@ -21,7 +17,7 @@ use clap::{Parser, Subcommand};
 use crate::failure::Failure;
 use crate::workspace::Workspace;
 
-/// Developer commands of Ringwall
+/// Ringwall's commands for developers
 #[derive(Debug, Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Args {
@@ -31,11 +27,11 @@ struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Runs every check that a change has to pass, and counts them in the last line
+    /// Runs every check that a change must pass; the last line counts them
     Test(test::Args),
-    /// Writes the schema, the command reference and the completions
+    /// Writes the schema, the command reference, the manual pages and the completions
     Gen(generate::Args),
-    /// Measures a figure to hold, against its peers, in one run
+    /// Measures speed against other programs in one run, and checks the results against their limits
     Bench {
         #[command(subcommand)]
         bench: bench::Bench,

@@ -1,24 +1,23 @@
-//! The command reference: every command with its words, as `--help` explains them.
+//! The command reference: every command with its arguments, as `--help` explains them.
 //!
-//! Depends on the definition alone: neither on the width of a terminal nor on the commit that
-//! `--version` names.
+//! It depends only on the definition of the command line, not on the width of a terminal nor on the
+//! commit that `--version` prints.
 
 use std::fmt::Write;
 
 use clap::Command;
 
-/// Help is laid out for this many columns.
-const WIDTH: usize = 100;
-/// What stands in the fenced block; what the command is for stands above it, as prose.
+use super::commands::{self, laid_out};
+
+/// What is in the fenced block. The description of the command is above it, as prose.
 const TEMPLATE: &str = "{usage-heading} {usage}\n\n{all-args}{after-help}";
 
 /// The whole page.
 pub(super) fn page(command: Command) -> String {
     let mut command = laid_out(command);
-    // Gives every command its full name.
+    // Sets the full name of every command.
     command.build();
-    let mut commands = Vec::new();
-    collect(&command, &mut commands);
+    let commands = commands::all(&command);
 
     let mut page = String::from(
         "<!-- Written by `cargo xtask gen` from crates/cli/src/args.rs. Edit that file. -->\n\n\
@@ -37,16 +36,6 @@ pub(super) fn page(command: Command) -> String {
     page
 }
 
-/// A command and all those below it.
-fn collect<'a>(command: &'a Command, into: &mut Vec<&'a Command>) {
-    into.push(command);
-    for below in command.get_subcommands() {
-        if !below.is_hide_set() {
-            collect(below, into);
-        }
-    }
-}
-
 fn section(command: &Command) -> String {
     let about = command.get_long_about().or(command.get_about());
     let about = about.map(ToString::to_string).unwrap_or_default();
@@ -59,19 +48,11 @@ fn name(command: &Command) -> &str {
     command.get_bin_name().unwrap_or(command.get_name())
 }
 
-/// Fixes the width of a command and of all those below it, and leaves out what is the same in all.
-fn laid_out(command: Command) -> Command {
-    command
-        .term_width(WIDTH)
-        .disable_help_flag(true)
-        .disable_help_subcommand(true)
-        .mut_subcommands(laid_out)
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Arg;
 
+    use super::super::commands::WIDTH;
     use super::*;
 
     #[test]
