@@ -24,7 +24,7 @@ pub(super) fn pages(command: Command) -> Result<Vec<(String, Vec<u8>)>, Failure>
 
 fn page(command: &Command) -> Result<(String, Vec<u8>), Failure> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    let man = Man::new(with_usage(command)).section(SECTION).source(SOURCE).manual(MANUAL);
+    let man = Man::new(in_full(command)).section(SECTION).source(SOURCE).manual(MANUAL);
     let mut text = Vec::new();
     render(&man, command, &name, &mut text)
         .context(|| format!("cannot write the page of {name}"))?;
@@ -58,11 +58,14 @@ fn render(man: &Man, command: &Command, name: &str, text: &mut Vec<u8>) -> std::
     roff.to_writer(text)
 }
 
-/// The usage line of `--help`. The one that `clap_mangen` derives from the arguments lacks the `--`
-/// before the command of `ringwall run`.
-fn with_usage(command: &Command) -> Command {
+/// A command as a manual page should show it.
+fn in_full(command: &Command) -> Command {
+    // The usage line of `--help`: the one that `clap_mangen` derives from the arguments lacks the
+    // `--` before the command of `ringwall run`.
     let usage = command.clone().render_usage().to_string();
-    command.clone().override_usage(usage.trim_start_matches("Usage: ").to_owned())
+    let usage = usage.trim_start_matches("Usage: ").to_owned();
+    // `clap_mangen` prints no text for an option that `-h` does not list.
+    command.clone().override_usage(usage).mut_args(|arg| arg.hide_short_help(false))
 }
 
 #[cfg(test)]
@@ -74,7 +77,8 @@ mod tests {
     #[test]
     fn every_command_has_a_page_of_its_own() {
         let word = Arg::new("word").last(true).required(true).value_name("WORD");
-        let below = Command::new("read").about("Reads").arg(word);
+        let rare = Arg::new("rare").long("rare").help("Rarely used").hide_short_help(true);
+        let below = Command::new("read").about("Reads").args([word, rare]);
         let middle = Command::new("grant").about("Grants").subcommand(below);
         let hidden = Command::new("secret").hide(true);
         let tool = Command::new("tool").version("1 (abc123)").subcommands([middle, hidden]);
@@ -82,7 +86,8 @@ mod tests {
         let names: Vec<_> = pages.iter().map(|(name, _)| &**name).collect();
         assert_eq!(names, ["tool.1", "tool-grant.1", "tool-grant-read.1"]);
         let text = |index: usize| String::from_utf8(pages[index].1.clone()).unwrap();
-        assert!(text(2).contains("\\fBtool grant read\\fR \\-\\- <WORD>"), "{}", text(2));
+        assert!(text(2).contains("\\fBtool grant read\\fR [OPTIONS] \\-\\- <WORD>"), "{}", text(2));
+        assert!(text(2).contains("Rarely used"), "{}", text(2));
         assert!(text(2).contains("\\fBtool\\-grant\\fR(1)"), "{}", text(2));
         for index in 0..pages.len() {
             assert!(!text(index).contains("abc123"), "{}", text(index));

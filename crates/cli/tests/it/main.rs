@@ -14,6 +14,7 @@ mod claude;
 mod claude_shell;
 mod corpus;
 mod direction;
+mod examples;
 mod hook;
 mod inside;
 mod install;
