@@ -1,4 +1,4 @@
-//! `cargo xtask bench`: the figures to hold.
+//! `cargo xtask bench`: measured ratios and their limits.
 //!
 //! A figure is a ratio between programs that ran in turn on one machine in one run, never a time.
 //! A new benchmark is one file and one row in [`Bench`].
@@ -24,9 +24,9 @@ pub(crate) enum Bench {
     Hook(hook::Args),
     /// Downloads through the proxy, against none and against sandbox-runtime's
     Proxy(proxy::Args),
-    /// The wall: its start-up against other sandboxes, and work inside against outside
+    /// The sandbox: its start-up against other sandboxes, and work inside against outside
     Run(run::Args),
-    /// Reading and judging shell text, over the corpus
+    /// Parsing and judging shell text, over the corpus
     Shell(shell::Args),
 }
 
@@ -39,19 +39,19 @@ pub(crate) fn run(workspace: &Workspace, bench: &Bench) -> Result<ExitCode, Fail
     }
 }
 
-/// What every benchmark can be told.
+/// Options of every benchmark.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Common {
     /// How often each program runs
     #[arg(long, value_name = "N", default_value_t = 300, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Only measure: exit with 0 even where a figure is not held
+    /// Only measure: exit with 0 even if a limit is exceeded
     #[arg(long)]
     no_check: bool,
 }
 
-/// Builds Ringwall, and puts it somewhere as `cargo install` does: what the linker itself wrote lies
-/// in the kernel's cache in small parts, and starts more slowly than any copy of it.
+/// Builds Ringwall and copies it, as `cargo install` does. The file that the linker wrote is in
+/// the page cache in small parts and starts more slowly than a copy of it.
 fn build_ringwall(workspace: &Workspace) -> Result<PathBuf, Failure> {
     succeed(workspace.cargo().args(["build", "--release", "--locked", "--package=ringwall"]))?;
     let installed = workspace.target.join("bench-run/ringwall");

@@ -1,4 +1,4 @@
-//! Why a command could not do its work: one line that says what it was doing.
+//! Why a command failed: one line that says what it was doing.
 
 use std::fmt::{self, Display};
 
@@ -18,7 +18,7 @@ impl Display for Failure {
     }
 }
 
-/// Says what was being done when an error came.
+/// Adds what was being done to an error.
 pub(crate) trait Context<T> {
     /// `what` is a lowercase fragment, such as "cannot read `x`".
     fn context(self, what: impl FnOnce() -> String) -> Result<T, Failure>;

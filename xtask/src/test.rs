@@ -1,8 +1,8 @@
-//! `cargo xtask test`: everything a change has to pass, on a fresh machine.
+//! `cargo xtask test`: everything that a change must pass, also on a new machine.
 //!
-//! A stage that fails does not hide those behind it. What this machine cannot run is skipped, and
-//! that is said with its reason. Tests count one by one, every other stage is one check, and the
-//! last line of the output is the sum.
+//! Later stages run even if a stage fails. What this machine cannot run is skipped and listed with
+//! its reason. Tests are counted one by one, every other stage is one check, and the last line of the
+//! output is the total.
 
 mod fuzz;
 mod libtest;
@@ -78,7 +78,7 @@ fn tool(workspace: &Workspace, name: &str, words: &[&str]) -> Result<Outcome, Fa
     Ok(if ended.success() {
         Outcome::PASSED
     } else {
-        Outcome::failed(format!("it ended with {ended}"))
+        Outcome::failed(format!("`cargo {name}` failed: {ended}"))
     })
 }
 
@@ -88,11 +88,11 @@ fn generated(workspace: &Workspace) -> Result<Outcome, Failure> {
     Ok(if stale.is_empty() { Outcome::PASSED } else { Outcome::failed(complaints.join("; ")) })
 }
 
-/// Programs that some tests run for real, and the part of those tests' names.
+/// Programs that some tests need, and a part of the names of those tests.
 const RUN_FOR_REAL: &[(&str, &str)] =
     &[("curl", "redirected_by_curl"), ("wget", "redirected_by_wget")];
 
-/// Runs all tests. Their output passes through as it comes, and is counted on the way.
+/// Runs all tests. Their output is printed as it arrives, and counted.
 fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let missing = |(program, _): &&(&str, &str)| {
         Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err()
@@ -100,7 +100,7 @@ fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let missing: Vec<_> = RUN_FOR_REAL.iter().filter(missing).collect();
     let mut cargo = workspace.cargo();
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped());
-    // What a test says that it left out is in its output.
+    // A test reports in its output what it skipped.
     cargo.args(["--", "--show-output"]);
     for (_, tests) in &missing {
         cargo.args(["--skip", tests]);
@@ -120,7 +120,7 @@ fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let mut outcome = tally.outcome(ended);
     for (program, tests) in missing {
         outcome.skipped += 1;
-        outcome.notes.push(format!("SKIPPED: {tests}, because there is no `{program}`"));
+        outcome.notes.push(format!("SKIPPED: {tests}: `{program}` is not installed"));
     }
     Ok(outcome)
 }
@@ -142,7 +142,7 @@ fn fuzz(workspace: &Workspace, seconds: u32, report: &mut Report) {
     }
 }
 
-/// What became of a stage.
+/// The result of a stage.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Outcome {
     passed: u64,
@@ -172,7 +172,7 @@ impl Outcome {
     }
 }
 
-/// All stages so far.
+/// The results of all stages so far.
 #[derive(Debug, Default)]
 struct Report {
     stages: Vec<(String, Outcome, Duration)>,
@@ -191,7 +191,7 @@ impl Report {
         self.stages.push((name.to_owned(), outcome, time));
     }
 
-    /// Prints every stage again, what was wrong, and the sum.
+    /// Prints all stages again, what failed or was skipped, and the total.
     fn print(&self) -> ExitCode {
         println!("\n==== summary");
         let width = self.stages.iter().map(|(name, ..)| name.len()).max().unwrap_or(0);

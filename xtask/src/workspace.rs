@@ -1,4 +1,4 @@
-//! The checkout this program was built from, and how the programs around it are started.
+//! The checkout that this program was built from, and how it starts other programs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +14,7 @@ use crate::failure::{Context, Failure};
 pub(crate) struct Workspace {
     /// Its top directory.
     pub(crate) root: PathBuf,
-    /// Where cargo puts what it builds, also when the environment moves it.
+    /// Cargo's target directory, which the environment can change.
     pub(crate) target: PathBuf,
     cargo: OsString,
     rustc: OsString,
@@ -24,7 +24,7 @@ impl Workspace {
     pub(crate) fn find() -> Result<Self, Failure> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
             .parent()
-            .ok_or_else(|| Failure::new("this program was built outside of a checkout"))?;
+            .ok_or_else(|| Failure::new("this program was not built in a checkout"))?;
         let program = |variable, name: &str| std::env::var_os(variable).unwrap_or(name.into());
         let mut workspace = Self {
             root: root.into(),
@@ -34,8 +34,8 @@ impl Workspace {
         };
         let metadata =
             output(workspace.cargo().args(["metadata", "--format-version=1", "--no-deps"]))?;
-        let metadata: Value =
-            serde_json::from_str(&metadata).context(|| "cannot read what cargo says".into())?;
+        let metadata: Value = serde_json::from_str(&metadata)
+            .context(|| "cannot parse the output of `cargo metadata`".into())?;
         if let Some(target) = metadata.get("target_directory").and_then(Value::as_str) {
             workspace.target = target.into();
         }
@@ -59,17 +59,18 @@ impl Workspace {
     pub(crate) fn host(&self) -> Result<String, Failure> {
         let text = output(self.rustc().arg("-vV"))?;
         let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-        host.map(str::to_owned).ok_or_else(|| Failure::new("rustc does not name its host"))
+        host.map(str::to_owned)
+            .ok_or_else(|| Failure::new("cannot find the host in the output of `rustc -vV`"))
     }
 }
 
-/// Runs a program with the terminal as it is, and says so there.
+/// Prints a command, and runs it on this terminal.
 pub(crate) fn status(command: &mut Command) -> Result<ExitStatus, Failure> {
     announce(command);
     command.status().context(|| format!("cannot start `{}`", shown(command)))
 }
 
-/// Runs a program that has to succeed, with the terminal as it is.
+/// The same for a command that must succeed.
 pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
     match status(command)? {
         status if status.success() => Ok(()),
@@ -77,7 +78,7 @@ pub(crate) fn succeed(command: &mut Command) -> Result<(), Failure> {
     }
 }
 
-/// What a program that has to succeed prints to its standard output, without the last line break.
+/// The standard output of a command that must succeed, without the last line break.
 pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
     let output = command.output().context(|| format!("cannot start `{}`", shown(command)))?;
     if !output.status.success() {
@@ -90,23 +91,26 @@ pub(crate) fn output(command: &mut Command) -> Result<String, Failure> {
         )));
     }
     let text = String::from_utf8(output.stdout);
-    Ok(text.context(|| format!("`{}` printed no text", shown(command)))?.trim_end().to_owned())
+    Ok(text
+        .context(|| format!("`{}` printed text that is not UTF-8", shown(command)))?
+        .trim_end()
+        .to_owned())
 }
 
-/// Prints a program and its words, before it runs.
+/// Prints a command before it runs.
 pub(crate) fn announce(command: &Command) {
     println!("$ {}", shown(command));
 }
 
-/// An empty directory, whatever stood there.
+/// Creates an empty directory, and removes what was there.
 pub(crate) fn fresh_dir(path: &Path) -> Result<(), Failure> {
     if path.exists() {
         fs::remove_dir_all(path).context(|| format!("cannot remove `{}`", path.display()))?;
     }
-    fs::create_dir_all(path).context(|| format!("cannot make `{}`", path.display()))
+    fs::create_dir_all(path).context(|| format!("cannot create `{}`", path.display()))
 }
 
-/// The program and its words, as one would type them.
+/// A command as it would be typed.
 fn shown(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());

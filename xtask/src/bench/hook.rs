@@ -1,7 +1,7 @@
 //! `cargo xtask bench hook`: what one hook call costs, from start to exit.
 //!
-//! Every hook has to give the right answers before it is measured, and the audit log has to be
-//! whole afterwards: a fast hook that decides nothing proves nothing.
+//! Every hook must give the right answers before it is measured, and the audit log must be intact
+//! afterwards: the speed of a hook that decides nothing means nothing.
 
 use std::ffi::OsString;
 use std::fs;
@@ -40,8 +40,8 @@ pub(crate) struct Args {
 }
 
 pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
-    // Beside no other checkout: a project inside this one would be judged by its files too.
-    let place = tempfile::tempdir().context(|| "cannot make a place for the bench".into())?;
+    // Outside of this checkout, whose configuration would otherwise apply as well.
+    let place = tempfile::tempdir().context(|| "cannot create a temporary directory".into())?;
     let scene = Scene::set(&place.path().join("hook"))?;
     let empty = build_empty(workspace, &scene)?;
     let ringwall = build_ringwall(workspace)?;
@@ -50,7 +50,7 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
 
     let ringwall = Hook { program: ringwall, words: vec!["hook".into(), "claude".into()] };
     let node = node.map(|program| scene.script(program, &[], "peer.cjs", NODE_PEER)).transpose()?;
-    // Alone: the packages of this machine may run code at every start.
+    // Without site packages, which may run code at every start.
     let alone = ["-I", "-S"];
     let python =
         python.map(|program| scene.script(program, &alone, "peer.py", PYTHON_PEER)).transpose()?;
@@ -74,12 +74,12 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     let ratio = |slow: &str, fast: &str| Some(Times::ratio_to(find(slow)?, find(fast)?));
     let figures = [
         Figure {
-            claim: "ringwall hook, to an empty program",
+            claim: "ringwall hook, relative to an empty program",
             bound: Bound::AtMost(2.0),
             measured: ratio(RINGWALL_BASH, EMPTY),
         },
         Figure {
-            claim: "the same in node, to ringwall hook",
+            claim: "the same in node, relative to ringwall hook",
             bound: Bound::AtLeast(15.0),
             measured: ratio(NODE_BASH, RINGWALL_BASH),
         },
@@ -179,7 +179,7 @@ struct Hook {
 }
 
 impl Hook {
-    /// This hook on an allowed call, once it has shown that it tells right from wrong.
+    /// This hook on an allowed call, after a check that its answers are right.
     fn contender(&self, name: &str, scene: &Scene, input: Vec<u8>) -> Result<Contender, Failure> {
         for (call, expected) in [
             (&input, "allow"),
@@ -190,7 +190,8 @@ impl Hook {
             let verdict = self.answer(name, scene, call)?;
             if verdict != expected {
                 let call = String::from_utf8_lossy(call);
-                let text = format!("{name} is broken: not {expected} but {verdict} for {call}");
+                let text =
+                    format!("{name} is broken: expected {expected}, got {verdict} for {call}");
                 return Err(Failure::new(text));
             }
         }
@@ -213,8 +214,7 @@ impl Hook {
         let output = child.wait_with_output().context(|| format!("cannot wait for {name}"))?;
         if !output.status.success() || !output.stderr.is_empty() {
             let errors = String::from_utf8_lossy(&output.stderr);
-            let text =
-                format!("{name} is broken: it ended with {} and said {errors}", output.status);
+            let text = format!("{name} is broken: {} with {errors}", output.status);
             return Err(Failure::new(text));
         }
         if output.stdout.is_empty() {
@@ -227,25 +227,25 @@ impl Hook {
     }
 }
 
-/// The least that a Rust program can cost, built as Ringwall is.
+/// The cheapest possible Rust program, built like Ringwall.
 fn build_empty(workspace: &Workspace, scene: &Scene) -> Result<PathBuf, Failure> {
     let source = scene.write("empty.rs", "fn main() {}\n")?;
     let program = scene.dir.join("empty");
     let mut rustc = workspace.rustc();
     rustc.args(["--edition=2024", "-Copt-level=3", "-Clto=fat", "-Cpanic=abort"]);
-    // In one piece, too: what is to be measured is our own part.
+    // Statically linked like Ringwall, so that the difference is our own code.
     rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-Ctarget-feature=+crt-static", "-o"]);
     rustc.arg(&program).arg(source);
     succeed(&mut rustc)?;
     Ok(program)
 }
 
-/// The real program behind a name, which may be the shim of a version manager; said if missing.
+/// The real program behind a name, which may be the shim of a version manager.
 fn interpreter(name: &str, own_path: &[&str]) -> Option<PathBuf> {
     match output(Command::new(name).args(own_path)) {
         Ok(path) => Some(path.into()),
         Err(failure) => {
-            println!("NOT MEASURED: the hook in {name}: {failure}");
+            println!("skipped: the hook in {name}: {failure}");
             None
         }
     }

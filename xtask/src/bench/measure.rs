@@ -1,4 +1,4 @@
-//! Runs programs in turn, and says how long each of them took.
+//! Runs programs in turn and measures how long each of them takes.
 
 use std::io::{ErrorKind, Read, Write};
 use std::process::{Command, ExitCode, Stdio};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::failure::{Context, Failure};
 
-/// Rounds that are run and thrown away, so that nobody pays for a cold cache.
+/// Rounds that are not counted, so that no program pays for a cold cache.
 const WARM_UP: u32 = 3;
 
-/// One of the programs that are compared. It has to succeed without printing anything.
+/// One of the programs that are compared. It must succeed and print nothing.
 #[derive(Debug)]
 pub(super) struct Contender {
     name: String,
@@ -24,7 +24,7 @@ impl Contender {
         Self { name: name.into(), command, input, every: 1 }
     }
 
-    /// For one that takes long: it runs in one round of so many.
+    /// For a slow program: it runs in one round of so many.
     pub(super) fn every(self, rounds: u32) -> Self {
         Self { every: rounds.max(1), ..self }
     }
@@ -49,13 +49,13 @@ impl Contender {
         let time = started.elapsed();
         if !status.success() || !answer.is_empty() {
             let answer = String::from_utf8_lossy(&answer);
-            return Err(Failure::new(format!("{name} ended with {status} and said `{answer}`")));
+            return Err(Failure::new(format!("{name} ended with {status} and printed `{answer}`")));
         }
         Ok(time)
     }
 }
 
-/// Runs every contender once per round, so that the noise of the machine hits all of them alike.
+/// Runs every contender once per round, so that noise affects all of them alike.
 pub(super) fn round_robin(
     mut contenders: Vec<Contender>,
     rounds: u32,
@@ -68,8 +68,8 @@ pub(super) fn round_robin(
     Ok(named.map(|(contender, times)| Times::new(&contender.name, times)).collect())
 }
 
-/// Gives everything its turn in every round, and says for each how long its turns took. It is told
-/// the round, and may leave it out.
+/// Runs everything once per round, and returns for each how long its turns took. `run` gets the
+/// number of the round, and may skip it.
 ///
 /// The order changes from round to round: a fixed predecessor would always leave its successor
 /// the same caches.
@@ -125,7 +125,7 @@ impl Times {
         Self { name: name.to_owned(), sorted: times }
     }
 
-    /// The time that so many percent of the runs did not exceed.
+    /// The time that this percentage of the runs did not exceed.
     pub(super) fn percentile(&self, percent: usize) -> Duration {
         let last = self.sorted.len().saturating_sub(1);
         self.sorted.get(last * percent / 100).copied().unwrap_or_default()
@@ -135,19 +135,19 @@ impl Times {
         self.percentile(50)
     }
 
-    /// How many times as long as another this one takes, by the medians.
+    /// The ratio of the medians: this one to another.
     pub(super) fn ratio_to(&self, other: &Self) -> f64 {
         self.median().as_secs_f64() / other.median().as_secs_f64()
     }
 
-    /// The same by the best times, which is what is left when other programs keep a machine busy.
+    /// The ratio of the best times, which is more stable on a busy machine.
     pub(super) fn best_to(&self, other: &Self) -> f64 {
         self.percentile(0).as_secs_f64() / other.percentile(0).as_secs_f64()
     }
 }
 
-/// How many times as long one takes as another in the middle one of all rounds. Whatever slows the
-/// machine for a while slows both.
+/// The median of the ratios of all rounds. What slows the machine down for a while affects both
+/// sides of a ratio.
 pub(super) fn paired_ratio(slow: &[Duration], fast: &[Duration]) -> Option<f64> {
     let pairs = slow.iter().zip(fast);
     let mut all: Vec<_> =
@@ -178,13 +178,13 @@ pub(super) fn print_table(all: &[Times]) {
     }
 }
 
-/// A ratio to hold.
+/// A ratio and its limit.
 #[derive(Debug)]
 pub(super) struct Figure {
     /// What is compared to what.
     pub(super) claim: &'static str,
     pub(super) bound: Bound,
-    /// Nothing where this machine could not measure it.
+    /// `None` if this machine could not measure it.
     pub(super) measured: Option<f64>,
 }
 
@@ -192,13 +192,13 @@ pub(super) struct Figure {
 pub(super) enum Bound {
     AtMost(f64),
     AtLeast(f64),
-    /// At most so much memory, which has no peer to be compared with.
+    /// At most this much memory; an absolute value.
     Megabytes(f64),
 }
 
 impl Figure {
-    /// A figure that was not measured is not held.
-    fn is_held(&self) -> bool {
+    /// A figure that was not measured counts as missed.
+    fn is_met(&self) -> bool {
         self.measured.is_some_and(|measured| match self.bound {
             Bound::AtMost(bound) | Bound::Megabytes(bound) => measured <= bound,
             Bound::AtLeast(bound) => measured >= bound,
@@ -206,12 +206,12 @@ impl Figure {
     }
 }
 
-/// Prints the figures, and what the command ends with.
+/// Prints the figures, and returns the exit status of the command.
 pub(super) fn print_figures(figures: &[Figure], no_check: bool) -> ExitCode {
     let width = figures.iter().map(|figure| figure.claim.chars().count()).max().unwrap_or(0);
     println!();
     for figure in figures {
-        let word = if figure.is_held() { "pass" } else { "FAIL" };
+        let word = if figure.is_met() { "pass" } else { "FAIL" };
         let (sign, bound, unit) = match figure.bound {
             Bound::AtMost(bound) => ("<=", bound, "x"),
             Bound::AtLeast(bound) => (">=", bound, "x"),
@@ -220,16 +220,16 @@ pub(super) fn print_figures(figures: &[Figure], no_check: bool) -> ExitCode {
         let measured = figure
             .measured
             .map_or("not measured".into(), |measured| format!("{measured:.2}{unit}"));
-        println!("{word}  {:width$}  {measured:>7}, to hold: {sign} {bound}{unit}", figure.claim);
+        println!("{word}  {:width$}  {measured:>7}  (limit: {sign} {bound}{unit})", figure.claim);
     }
-    if no_check || figures.iter().all(Figure::is_held) {
+    if no_check || figures.iter().all(Figure::is_met) {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-/// Says that something cannot be measured here, and why.
+/// Reports that something cannot be measured here, and why.
 pub(super) fn skipped(what: &str, why: &Failure) {
     println!("skipped: {what}: {why}");
 }
@@ -262,12 +262,12 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_that_was_not_measured_is_not_held() {
+    fn a_figure_that_was_not_measured_is_missed() {
         let figure = |bound, measured| Figure { claim: "", bound, measured };
-        assert!(figure(Bound::AtMost(2.0), Some(2.0)).is_held());
-        assert!(!figure(Bound::AtMost(2.0), Some(2.1)).is_held());
-        assert!(!figure(Bound::AtLeast(15.0), Some(14.9)).is_held());
-        assert!(!figure(Bound::AtLeast(15.0), None).is_held());
+        assert!(figure(Bound::AtMost(2.0), Some(2.0)).is_met());
+        assert!(!figure(Bound::AtMost(2.0), Some(2.1)).is_met());
+        assert!(!figure(Bound::AtLeast(15.0), Some(14.9)).is_met());
+        assert!(!figure(Bound::AtLeast(15.0), None).is_met());
     }
 
     #[test]
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_keeps_everybody_and_changes_the_order() {
+    fn a_shuffle_keeps_all_items_and_changes_the_order() {
         let mut shuffle = Shuffle(1);
         let mut orders = std::collections::BTreeSet::new();
         for _ in 0..100 {

@@ -1,4 +1,4 @@
-//! Other people's programs: fetched once into the target directory, installed nowhere.
+//! Other programs to compare with: downloaded once into the target directory, not installed.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use super::measure::skipped;
 use crate::failure::{Context, Failure};
 use crate::workspace::{announce, output};
 
-/// What sandbox-runtime is compared by. It asks for a newer node than it needs.
+/// The version that is compared. It asks for a newer node than it needs.
 const SANDBOX_RUNTIME: &str = "@anthropic-ai/sandbox-runtime@0.0.83";
 
 /// A Debian package, and a file of it.
@@ -22,14 +22,14 @@ const RIPGREP: Package = ("ripgrep", "usr/bin/rg");
 /// What sandbox-runtime starts; the last one is a library of `socat`.
 const HELPERS: &[Package] = &[("socat", "usr/bin/socat"), ("libwrap0", "usr/share/doc/libwrap0")];
 
-/// What could be had.
+/// The programs that could be downloaded.
 pub(super) struct Peers {
     pub(super) bwrap: Option<PathBuf>,
     pub(super) ripgrep: Option<PathBuf>,
     pub(super) sandbox_runtime: Option<SandboxRuntime>,
 }
 
-/// sandbox-runtime, and where what it starts lies.
+/// sandbox-runtime, and where the programs that it starts are.
 pub(super) struct SandboxRuntime {
     pub(super) program: PathBuf,
     programs: PathBuf,
@@ -37,9 +37,10 @@ pub(super) struct SandboxRuntime {
 }
 
 impl SandboxRuntime {
-    /// What it needs in its environment, to find what it starts.
+    /// The variables that it needs to find the programs that it starts.
     pub(super) fn variables(&self) -> Result<[(&'static str, OsString); 2], Failure> {
-        let join = |dirs: Vec<PathBuf>| env::join_paths(dirs).context(|| "a path with `:`".into());
+        let join =
+            |dirs: Vec<PathBuf>| env::join_paths(dirs).context(|| "a path contains `:`".into());
         let path = env::var_os("PATH").unwrap_or_default();
         let programs = [self.programs.clone()].into_iter().chain(env::split_paths(&path));
         Ok([
@@ -51,7 +52,7 @@ impl SandboxRuntime {
 
 impl Peers {
     pub(super) fn fetch(dir: &Path) -> Result<Self, Failure> {
-        fs::create_dir_all(dir).context(|| format!("cannot make `{}`", dir.display()))?;
+        fs::create_dir_all(dir).context(|| format!("cannot create `{}`", dir.display()))?;
         let dir = dir.canonicalize().context(|| format!("cannot find `{}`", dir.display()))?;
         let bwrap = debian(&dir, BUBBLEWRAP);
         let ripgrep = debian(&dir, RIPGREP);
@@ -67,7 +68,7 @@ impl Peers {
         Ok(peers)
     }
 
-    /// A figure without the version of what it was measured against says little.
+    /// A figure means little without the versions of what was measured.
     fn name_versions(&self) {
         for program in [&self.bwrap, &self.ripgrep].into_iter().flatten() {
             if let Ok(text) = output(Command::new(program).arg("--version")) {
@@ -91,13 +92,17 @@ fn debian(dir: &Path, (package, file): Package) -> Result<PathBuf, Failure> {
     if file.exists() {
         return Ok(file);
     }
-    fs::create_dir_all(&root).context(|| format!("cannot make `{}`", root.display()))?;
+    fs::create_dir_all(&root).context(|| format!("cannot create `{}`", root.display()))?;
     let mut download = Command::new("apt-get");
     download.args(["download", package]).current_dir(&root);
     announce(&download);
     output(&mut download)?;
     output(Command::new("dpkg").arg("-x").arg(archive(&root, package)?).arg(&root))?;
-    if file.exists() { Ok(file) } else { Err(Failure::new(format!("{package} has no such file"))) }
+    if file.exists() {
+        Ok(file)
+    } else {
+        Err(Failure::new(format!("the package {package} does not contain the expected file")))
+    }
 }
 
 /// The archive that `apt-get download` left, whatever its version.
@@ -120,16 +125,17 @@ fn sandbox_runtime(dir: &Path) -> Result<SandboxRuntime, Failure> {
     // Another version that was fetched before is replaced.
     let fetched = place.join("fetched");
     if fs::read_to_string(&fetched).ok().as_deref() != Some(SANDBOX_RUNTIME) {
-        fs::create_dir_all(&place).context(|| format!("cannot make `{}`", place.display()))?;
+        fs::create_dir_all(&place).context(|| format!("cannot create `{}`", place.display()))?;
         let mut install = Command::new("npm");
         install.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-save"]);
         install.arg("--engine-strict=false").arg("--prefix").arg(&place).arg(SANDBOX_RUNTIME);
         announce(&install);
         output(&mut install)?;
-        fs::write(&fetched, SANDBOX_RUNTIME).context(|| "cannot note what was fetched".into())?;
+        fs::write(&fetched, SANDBOX_RUNTIME)
+            .context(|| "cannot record what was downloaded".into())?;
     }
     let root = dir.join("debian/usr");
-    // Libraries lie in a directory that is named after the machine.
+    // Libraries are in a directory that is named after the architecture.
     let libraries = fs::read_dir(root.join("lib")).into_iter().flatten().flatten();
     Ok(SandboxRuntime {
         program: place.join("node_modules/.bin/srt"),

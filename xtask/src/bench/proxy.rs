@@ -1,8 +1,7 @@
 //! `cargo xtask bench proxy`: what the network boundary costs a download.
 //!
-//! One client program fetches from one server program on loopback: with no wall, behind ours by
-//! every way through it, and behind sandbox-runtime's. Every way has to bring the bytes before it
-//! is measured.
+//! One client program downloads from one server program on loopback: without a sandbox, in ours by
+//! every route, and in sandbox-runtime's. Every route must transfer the bytes before it is measured.
 
 mod place;
 mod processes;
@@ -35,7 +34,7 @@ const PEER_CONNECT: &str = "sandbox-runtime, CONNECT";
 const PEER_HTTP: &str = "sandbox-runtime, HTTP";
 const PEER_SOCKS: &str = "sandbox-runtime, SOCKS";
 
-/// A way by its name, and what the client calls it.
+/// A route by its name, and what the client calls it.
 type Named = (&'static str, &'static str);
 
 const OURS: [Named; 5] =
@@ -44,7 +43,7 @@ const THEIRS: [Named; 3] = [(PEER_CONNECT, "connect"), (PEER_HTTP, "http"), (PEE
 
 /// Rounds that do not count.
 const WARM_UP: u32 = 1;
-/// How often a download of somebody else's may fail in one round.
+/// How often a download of another program may fail in one round.
 const SPARE_TRIES: u32 = 3;
 /// How many connections are set up one after the other, and how much each of them brings.
 const QUEUE: (u32, u64) = (200, 1000);
@@ -53,13 +52,13 @@ const CROWD: (u32, u64) = (1000, 1_000_000);
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How often each way is taken
+    /// How often each route is measured
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// How much is fetched each time
+    /// How much is downloaded each time
     #[arg(long, value_name = "MB", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     megabytes: u64,
-    /// Only measure: exit with 0 even where a figure is not held
+    /// Only measure: exit with 0 even if a limit is exceeded
     #[arg(long)]
     no_check: bool,
 }
@@ -80,8 +79,8 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     let theirs = peer.iter().flat_map(|peer| THEIRS.iter().map(move |way| Way::new(*way, peer)));
     ways.extend(theirs);
 
-    println!("ringwall is the release build, but for the names that its tests know");
-    println!("{} ways, {} rounds of {} MB; {}", ways.len(), args.rounds, args.megabytes, load());
+    println!("ringwall is the release build, plus the host names for tests");
+    println!("{} routes, {} rounds of {} MB; {}", ways.len(), args.rounds, args.megabytes, load());
     let bytes = args.megabytes * 1_000_000;
     let fetch = |way: &mut Way, _| way.fetch_whole(&scene, bytes).map(Some);
     let downloads = in_turn(&mut ways, WARM_UP, args.rounds, fetch)?;
@@ -98,18 +97,30 @@ pub(super) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     let speed = |ours: &str, theirs: &str| Some(find(theirs)?.ratio_to(find(ours)?));
     let figure = |claim, bound, measured| Figure { claim, bound, measured };
     let figures = [
-        figure("by CONNECT, to direct", Bound::AtLeast(0.6), speed(CONNECT, DIRECT)),
-        figure("by CONNECT, not HTTP, to direct", Bound::AtLeast(0.6), speed(TUNNEL, DIRECT)),
-        figure("by DNS, to direct", Bound::AtLeast(0.6), speed(NAMES, DIRECT)),
-        figure("by CONNECT, to sandbox-runtime", Bound::AtLeast(2.0), speed(CONNECT, PEER_CONNECT)),
-        figure("by HTTP, to sandbox-runtime", Bound::AtLeast(2.0), speed(HTTP, PEER_HTTP)),
-        figure("by SOCKS, to sandbox-runtime", Bound::AtLeast(2.0), speed(SOCKS, PEER_SOCKS)),
+        figure("by CONNECT, relative to direct", Bound::AtLeast(0.6), speed(CONNECT, DIRECT)),
+        figure(
+            "by CONNECT, not HTTP, relative to direct",
+            Bound::AtLeast(0.6),
+            speed(TUNNEL, DIRECT),
+        ),
+        figure("by DNS, relative to direct", Bound::AtLeast(0.6), speed(NAMES, DIRECT)),
+        figure(
+            "by CONNECT, relative to sandbox-runtime",
+            Bound::AtLeast(2.0),
+            speed(CONNECT, PEER_CONNECT),
+        ),
+        figure("by HTTP, relative to sandbox-runtime", Bound::AtLeast(2.0), speed(HTTP, PEER_HTTP)),
+        figure(
+            "by SOCKS, relative to sandbox-runtime",
+            Bound::AtLeast(2.0),
+            speed(SOCKS, PEER_SOCKS),
+        ),
         figure("memory for 1000 connections", Bound::Megabytes(64.0), Some(growth)),
     ];
     Ok(print_figures(&figures, args.no_check))
 }
 
-/// One way to the server, and what it has cost so far.
+/// One route to the server, and its cost so far.
 struct Way<'a> {
     name: &'static str,
     place: &'a RefCell<Place>,
@@ -124,8 +135,8 @@ impl<'a> Way<'a> {
         Self { name, place, word, fetched: 0, server: Duration::ZERO, cpu: Cpu::default() }
     }
 
-    /// A download that arrives. sandbox-runtime's loses the last bytes of one now and then, which is
-    /// told and does not count; ours may not.
+    /// A complete download. sandbox-runtime occasionally loses the last bytes of one, which is
+    /// reported and not counted; ours must not.
     fn fetch_whole(&mut self, scene: &Scene, bytes: u64) -> Result<Duration, Failure> {
         let theirs = THEIRS.iter().any(|(name, _)| *name == self.name);
         let mut spare = if theirs { SPARE_TRIES } else { 0 };
@@ -133,7 +144,7 @@ impl<'a> Way<'a> {
             match self.fetch(scene, bytes) {
                 Err(failure) if spare > 0 => {
                     spare -= 1;
-                    println!("{}: once more, for {failure}", self.name);
+                    println!("{}: trying again: {failure}", self.name);
                 }
                 done => return done,
             }
@@ -158,7 +169,7 @@ impl<'a> Way<'a> {
     }
 }
 
-/// The times, under the names of their ways.
+/// The times, with the names of their routes.
 fn named(ways: &[Way<'_>], all: Vec<Vec<Duration>>) -> Vec<Times> {
     ways.iter().zip(all).map(|(way, times)| Times::new(way.name, times)).collect()
 }
@@ -168,7 +179,7 @@ fn print_downloads(all: &[Times], ways: &[Way<'_>], megabytes: u64) {
     let Some(base) = all.first() else { return };
     print_head(
         "download, MB/s and CPU s/GB",
-        &["best", "median", "of bests", "of medians", "the wall's", "server's", "client's"],
+        &["best", "median", "of bests", "of medians", "sandbox", "server", "client"],
     );
     for (times, way) in all.iter().zip(ways) {
         let speed = |time: Duration| megabytes as f64 / time.as_secs_f64();
@@ -217,7 +228,7 @@ fn crowd(scene: &Scene) -> Result<f64, Failure> {
     let growth = (place.memory()?.peak - before.now) / 1e6;
     println!(
         "\n{connections} connections at once, {:.1} MB each: all complete in {:.2} s; \
-         the supervisor held {:.1} MB before, and at most {growth:.1} MB more",
+         the supervisor used {:.1} MB before, and at most {growth:.1} MB more",
         f64::from(u32::try_from(bytes).unwrap_or(u32::MAX)) / 1e6,
         time.as_secs_f64(),
         before.now / 1e6,

@@ -1,6 +1,6 @@
-//! `cargo xtask bench run`: what the wall costs, to build and to work behind.
+//! `cargo xtask bench run`: what the sandbox costs, to start and to work in.
 //!
-//! Every sandbox has to show that it holds before it is measured, and the audit log has to be whole
+//! Every sandbox must show that it confines before it is measured, and the audit log must be intact
 //! afterwards.
 
 mod inside;
@@ -21,7 +21,7 @@ use crate::workspace::{Workspace, output};
 pub(crate) struct Args {
     #[command(flatten)]
     common: Common,
-    /// Which part to measure; both, if not said
+    /// Which part to measure [default: both]
     #[arg(long, value_enum)]
     only: Option<Part>,
 }
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 enum Part {
     /// From the start of `run -- true` to its end
     Startup,
-    /// Processor time of ordinary programs, inside and outside
+    /// CPU time of ordinary programs, inside and outside
     Inside,
 }
 

@@ -1,4 +1,4 @@
-//! Reading and judging shell text, over the corpus: microseconds per command in this process.
+//! Parsing and judging shell text, over the corpus: microseconds per command in this process.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ pub(crate) struct Args {
     inputs: u32,
 }
 
-/// A name, and how to make the text.
+/// A name, and how to create the text.
 type Bomb = (&'static str, fn() -> String);
 
-/// Texts that must be opaque at once.
+/// Texts that must be rejected quickly as opaque.
 const BOMBS: &[Bomb] = &[
     ("10 MB of text", || "a".repeat(10 << 20)),
     ("50,000 open parentheses", || "(".repeat(50_000)),
@@ -49,7 +49,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
         let path = workspace.root.join(file);
         let text = std::fs::read_to_string(&path).context(|| format!("cannot read {file}"))?;
         for line in text.lines() {
-            let row: Value = serde_json::from_str(line).context(|| format!("{file} is broken"))?;
+            let row: Value =
+                serde_json::from_str(line).context(|| format!("cannot parse {file}"))?;
             commands.extend(row.get("command").and_then(Value::as_str).map(str::to_owned));
         }
     }
@@ -73,15 +74,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
         let started = Instant::now();
         let (_, unknown) = ringwall::testing::parse(&text);
         let time = started.elapsed();
-        let opaque = if unknown > 0 { "opaque" } else { "read whole" };
+        let opaque = if unknown > 0 { "opaque" } else { "parsed completely" };
         println!("{name:<28}{:>10.0}  {opaque}", micros(time));
     }
     generated(&commands, args.inputs);
-    println!("The whole process, to an empty one: cargo xtask bench hook");
+    println!("for the whole process, run `cargo xtask bench hook`");
     Ok(ExitCode::SUCCESS)
 }
 
-/// Mangled commands: pieces of the corpus put together at random. Says the slowest answer.
+/// Random combinations of pieces of the corpus. Prints the slowest.
 fn generated(commands: &[String], inputs: u32) {
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut random = |below: usize| {

@@ -34,7 +34,7 @@ pub(super) fn targets(workspace: &Workspace) -> Result<Vec<String>, Failure> {
         .filter_map(|name| name.strip_suffix(".rs").map(str::to_owned))
         .collect();
     if names.is_empty() {
-        return Err(Failure::new(format!("there is no target in `{}`", dir.display())));
+        return Err(Failure::new(format!("no fuzz targets in `{}`", dir.display())));
     }
     names.sort();
     Ok(names)
@@ -54,8 +54,7 @@ impl Fuzz {
     /// Builds all targets; nothing where that failed or cannot be done.
     pub(super) fn build(workspace: &Workspace) -> Result<(Option<Self>, Outcome), Failure> {
         let Some(compiler) = cxx() else {
-            let why =
-                "libFuzzer needs a C++ compiler, and neither $CXX nor c++, g++ or clang++ is one";
+            let why = "libFuzzer needs a C++ compiler; install g++ or clang++, or set $CXX";
             return Ok((None, Outcome::skipped(why)));
         };
         let host = workspace.host()?;
@@ -72,7 +71,7 @@ impl Fuzz {
                 .env_remove("CARGO_ENCODED_RUSTFLAGS"),
         )?;
         if !ended.success() {
-            return Ok((None, Outcome::failed(format!("it ended with {ended}"))));
+            return Ok((None, Outcome::failed(format!("`cargo build` failed: {ended}"))));
         }
         let fuzz = Self {
             sources: workspace.root.join("fuzz"),
@@ -88,7 +87,7 @@ impl Fuzz {
         fresh_dir(&corpus)?;
         let artifacts = self.sources.join("artifacts").join(target);
         fs::create_dir_all(&artifacts)
-            .context(|| format!("cannot make `{}`", artifacts.display()))?;
+            .context(|| format!("cannot create `{}`", artifacts.display()))?;
         let log = self.scratch.join(format!("{target}.log"));
         let log_file =
             File::create(&log).context(|| format!("cannot write `{}`", log.display()))?;
@@ -123,10 +122,10 @@ impl Fuzz {
         println!("{}", shown.join("\n"));
         let why = match after(&text, "Test unit written to ") {
             Some(artifact) => format!(
-                "the input is in {artifact}; to repeat it: {} {artifact}",
+                "the input is in {artifact}; to reproduce: {} {artifact}",
                 program.display()
             ),
-            None => format!("it ended with {ended}; the log is {}", log.display()),
+            None => format!("the target failed: {ended}; the log is {}", log.display()),
         };
         Ok(Outcome::failed(why))
     }
@@ -139,7 +138,7 @@ fn cxx() -> Option<String> {
     candidates.into_iter().find(|name| output(Command::new(name).arg("--version")).is_ok())
 }
 
-/// The rest of the first line with these words, from behind them.
+/// What follows these words in the first line that contains them.
 fn after<'a>(text: &'a str, words: &str) -> Option<&'a str> {
     text.lines().find_map(|line| Some(line.split_once(words)?.1.trim()))
 }

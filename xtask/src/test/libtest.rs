@@ -13,7 +13,7 @@ pub(super) struct Tally {
     notes: Vec<String>,
     /// The test whose output follows.
     shown: String,
-    /// Tests that passed and said that they left something out.
+    /// Tests that passed and reported that they skipped a part.
     partial: u64,
 }
 
@@ -48,11 +48,11 @@ impl Tally {
         // A crate that does not build and a test program that dies name no failed test.
         if !ended.success() && self.failed == 0 {
             self.failed = 1;
-            self.notes.push(format!("FAILED: `cargo test` ended with {ended}"));
+            self.notes.push(format!("FAILED: `cargo test` failed: {ended}"));
         }
         if ended.success() && self.passed == 0 {
             self.failed = 1;
-            self.notes.push("FAILED: not one test was counted".into());
+            self.notes.push("FAILED: no tests were run".into());
         }
         let Self { passed, failed, ignored, partial, notes, .. } = self;
         Outcome { passed, failed, skipped: ignored + partial, notes }
@@ -103,7 +103,7 @@ mod tests {
         );
     }
 
-    /// A test that cannot run here, or not all of it, says so where it would go unseen.
+    /// A test that cannot run here, or only in part, reports that in its output.
     #[test]
     fn what_a_test_leaves_out_is_counted() {
         let text = "test a::walks ... ok\n\

@@ -1,7 +1,7 @@
 //! The two ends of a download: a server on loopback, and a client that is the same everywhere.
 //!
-//! A program of its own, for the client has to start inside other people's walls: it is built with
-//! `rustc` alone, so it knows nothing but the standard library.
+//! A separate program, because the client runs in other sandboxes as well. It is built with `rustc`
+//! alone, so it uses only the standard library.
 //!
 //! ```text
 //! ends serve                   prints its port, and serves until its input ends
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 /// How much the client reads and the server writes at once: the fastest of those measured.
 const READ: usize = 256 * 1024;
 const WRITE: usize = 1024 * 1024;
-/// Who waits longer than this waits for nothing.
+/// The timeout of every connection.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 static ZEROS: [u8; WRITE] = [0; WRITE];
@@ -141,7 +141,7 @@ fn job(line: &str, server: &str, room: &mut [u8]) -> io::Result<Duration> {
     Ok(started.elapsed())
 }
 
-/// How a client comes to the server.
+/// How a client reaches the server.
 struct Way {
     kind: Kind,
     server: String,

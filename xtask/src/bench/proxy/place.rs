@@ -1,4 +1,4 @@
-//! [`Place`]: a program at work somewhere, the server or a client behind a wall.
+//! [`Place`]: a running program, the server or a client in a sandbox.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -11,13 +11,13 @@ use crate::failure::{Context, Failure};
 pub(super) struct Place {
     name: &'static str,
     child: Child,
-    /// Always there until it is dropped, which tells the program to end.
+    /// Dropping it makes the program end.
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
 impl Place {
-    /// Starts the program, or the wall with the program behind it.
+    /// Starts the program, or a sandbox with the program in it.
     pub(super) fn start(name: &'static str, mut command: Command) -> Result<Self, Failure> {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().context(|| format!("cannot start {name}"))?;
@@ -68,12 +68,12 @@ impl Place {
         }
     }
 
-    /// What the client and the wall around it have used so far.
+    /// The CPU time of the client and its sandbox so far.
     pub(super) fn cpu(&self) -> Cpu {
         cpu(self.child.id())
     }
 
-    /// What the wall holds.
+    /// The memory of the sandbox.
     pub(super) fn memory(&self) -> Result<Memory, Failure> {
         memory(self.child.id())
     }

@@ -1,4 +1,4 @@
-//! What programs at work have used, as `/proc` says.
+//! CPU time and memory of running programs, from `/proc`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,12 +8,12 @@ use std::time::Duration;
 use super::scene::PROGRAM;
 use crate::failure::{Context, Failure};
 
-/// Processor time of a process and of all that it started.
+/// CPU time of a process and of all that it started.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Cpu {
     /// Of the program that fetches or serves.
     pub(super) client: Duration,
-    /// Of all others: the wall around it.
+    /// Of all others: the sandbox.
     pub(super) rest: Duration,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct Memory {
     pub(super) peak: f64,
 }
 
-/// What the tree under this process has used so far. Who is gone is not counted.
+/// The CPU time of the tree under this process so far, without processes that have ended.
 pub(super) fn cpu(root: u32) -> Cpu {
     let names = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
@@ -48,7 +48,7 @@ pub(super) fn cpu(root: u32) -> Cpu {
     cpu
 }
 
-/// What one process holds.
+/// The memory of one process.
 pub(super) fn memory(id: u32) -> Result<Memory, Failure> {
     let path = format!("/proc/{id}/status");
     let text = fs::read_to_string(&path).context(|| format!("cannot read `{path}`"))?;
@@ -62,8 +62,8 @@ pub(super) fn memory(id: u32) -> Result<Memory, Failure> {
     Ok(Memory { now: find("VmRSS:")?, peak: find("VmHWM:")? })
 }
 
-/// How busy the machine has been for a minute, in a few words. A download through a proxy needs
-/// three programs at once and one without needs two, so others on the machine hit them unalike.
+/// The load of the last minute. A download through a proxy needs three programs at once and a direct
+/// one needs two, so other programs on the machine affect them differently.
 pub(super) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = text.split_whitespace().next().and_then(|word| word.parse::<f64>().ok());
@@ -71,7 +71,7 @@ pub(super) fn load() -> String {
     let Some(load) = load else { return "load unknown".into() };
     // This benchmark alone keeps up to three programs busy.
     let busy = load > f64::from(u32::try_from(processors).unwrap_or(u32::MAX)) + 2.0;
-    let note = if busy { ": busy, so the ratios to direct say little" } else { "" };
+    let note = if busy { " (busy: the ratios to direct mean little)" } else { "" };
     format!("load {load} on {processors} processors{note}")
 }
 
@@ -86,7 +86,7 @@ impl Process {
         Self::parse(&fs::read_to_string(format!("/proc/{id}/stat")).ok()?)
     }
 
-    /// The name stands in parentheses, and may hold some itself.
+    /// The name is in parentheses, and may contain some itself.
     fn parse(stat: &str) -> Option<Self> {
         /// What the kernel counts in, on every machine that Rust runs on.
         const TICK: Duration = Duration::from_millis(10);
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn this_process_holds_memory() {
+    fn this_process_uses_memory() {
         let held = memory(std::process::id()).unwrap();
         assert!(held.now > 0.0 && held.peak >= held.now);
     }

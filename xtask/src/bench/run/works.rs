@@ -35,14 +35,14 @@ pub(super) struct Work {
     pub(super) words: Vec<OsString>,
     /// It is measured in one round of so many.
     pub(super) every: u32,
-    /// What it makes, to be gone before it runs again.
+    /// What it creates; removed before it runs again.
     pub(super) product: Option<PathBuf>,
 }
 
-/// A work by the name under which it is shown, and how to set it up.
+/// A kind of work: its name, and how to set it up.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// What its figures are called: to outside, and to an empty wall.
+    /// The names of its figures: relative to outside, and to an empty sandbox.
     pub(super) claims: [&'static str; 2],
     pub(super) set: fn(&Scene, &Peers) -> Result<Work, Failure>,
 }
@@ -51,24 +51,21 @@ pub(super) const ALL: &[Kind] = &[
     Kind {
         name: "git status, 5,000 files",
         claims: [
-            "git status, processor time inside to outside",
-            "git status, processor time inside to an empty wall",
+            "git status, CPU time, relative to outside",
+            "git status, CPU time, relative to an empty sandbox",
         ],
         set: git_status,
     },
     Kind {
         name: "rg, 30,000 files",
-        claims: [
-            "rg, processor time inside to outside",
-            "rg, processor time inside to an empty wall",
-        ],
+        claims: ["rg, CPU time, relative to outside", "rg, CPU time, relative to an empty sandbox"],
         set: search,
     },
     Kind {
         name: "cargo build, aho-corasick and memchr",
         claims: [
-            "cargo build, processor time inside to outside",
-            "cargo build, processor time inside to an empty wall",
+            "cargo build, CPU time, relative to outside",
+            "cargo build, CPU time, relative to an empty sandbox",
         ],
         set: cargo_build,
     },
@@ -87,7 +84,7 @@ fn git_status(scene: &Scene, _: &Peers) -> Result<Work, Failure> {
 }
 
 fn search(scene: &Scene, peers: &Peers) -> Result<Work, Failure> {
-    let program = peers.ripgrep.as_ref().ok_or_else(|| Failure::new("there is no rg"))?;
+    let program = peers.ripgrep.as_ref().ok_or_else(|| Failure::new("rg is not available"))?;
     let dir = scene.repository("search")?;
     files(&dir.join("tree"), 300)?;
     fs::copy(program, dir.join("rg")).context(|| "cannot copy rg".into())?;
