@@ -1,20 +1,22 @@
-//! The command line: one definition for parsing, help, completions and the reference page.
+//! The command line: one definition for parsing, help, completions, man pages and `docs/cli.md`.
+//!
+//! `usage` parses with it and reports mistakes.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
-use clap::{Args as ClapArgs, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use model::Level;
 
-use crate::failure::USAGE;
 use crate::setup::Options;
-use crate::terminal;
 
-/// Keeps coding agents inside the ground they were given.
+/// Runs coding agents in a sandbox and checks every tool call they make.
 #[derive(Debug, Parser)]
 #[command(name = "ringwall", version = VERSION, propagate_version = false)]
-#[command(after_help = "Start with `ringwall init` in a project, then `ringwall doctor`.\n\
-    `ringwall explain` shows what would be decided about a call, and by which rule.")]
+#[command(after_help = "To start:\n  \
+    ringwall init              set up this project and the agents on this machine\n  \
+    ringwall run -- npm test   run a command in the sandbox\n  \
+    ringwall explain -- rm -rf /tmp/x\n                             \
+    show what the hook would decide, and why")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -27,93 +29,133 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
-/// The command line of `run`, without all the others: they are as long again to set up. Whatever is
-/// not a plain run, such as a mistake or `--help`, is left to the whole.
-pub(crate) fn run() -> Option<Args> {
-    let command = RunArgs::augment_args(clap::Command::new("ringwall run"));
-    let matches = command.try_get_matches_from(std::env::args_os().skip(1)).ok()?;
-    let verb = Verb::Run(RunArgs::from_arg_matches(&matches).ok()?);
-    Some(Args { verb })
-}
-
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// Answers an agent's hook: a call on stdin, the decision on stdout
+    /// Decide about an agent's tool call: the call on stdin, the decision on stdout
     ///
-    /// The agent's settings start this; `ringwall install` puts it there. It exits with 0 or 2 and
-    /// nothing else, whatever the input: 0 with an answer (nothing at all means: no objection), 2
-    /// with a line on stderr where no answer could be made.
+    /// Agents call this before every tool call; `ringwall install` adds it to their settings. The
+    /// exit status is always 0 or 2. With 0, stdout holds the decision; empty output means no
+    /// objection. With 2, there is no decision: the agent blocks the call, and stderr says why.
+    #[command(after_long_help = "Example:\n  \
+        echo '{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\
+        \"tool_input\":{\"file_path\":\"/etc/shadow\"}}' | ringwall hook claude")]
     Hook(HookArgs),
-    /// Runs a command behind a wall that the kernel holds
+    /// Run a command in the sandbox
     ///
-    /// The command can read and write the workspace (at its level), read the system's and the
-    /// user's toolchains, and has its own /tmp and its own loopback. Everything else is refused,
-    /// and by default the first attempt ends the run: exit status 77, with the path, the program
-    /// and the line that would allow it. The wall is tried from inside before the command starts.
+    /// The command can read and write the workspace (as its level allows) and read the toolchains
+    /// of the system and the user. It has its own /tmp and its own loopback network. Everything
+    /// else is denied. By default the first violation stops the run with exit status 77, and the
+    /// message names the path, the program and the command that would allow it. Ringwall tests the
+    /// sandbox from the inside before it starts the command.
     ///
-    /// Exit status: the command's own; 77 stopped by a violation; 69 the wall cannot be built; 78
-    /// bad configuration; 64 bad usage; 124 a limit was reached; 126 and 127 as in a shell.
+    /// Exit status: the command's own; 77 stopped by a violation; 69 the sandbox cannot be started;
+    /// 78 invalid configuration; 64 wrong usage; 124 a limit was reached; 126 and 127 as in a shell.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall run -- npm test\n  \
+        ringwall run --level network --allow-domain registry.npmjs.org -- npm ci\n  \
+        ringwall run --allow-read ../shared -- make\n  \
+        ringwall run --learn -- cargo build   print the configuration that this command needs\n  \
+        ringwall run --plan -- claude         print what would be allowed, and run nothing")]
     Run(RunArgs),
-    /// Shows what would be decided about a call, and by which rule of which file
+    /// Show what the hook would decide about a call, and by which rule
     ///
-    /// Reads a hook call as JSON from stdin, or takes a shell command after `--`.
+    /// Takes a shell command after `--`, or reads a hook call as JSON from stdin. Nothing is run.
+    /// This is the decision of the hook; `ringwall run --plan` shows what the sandbox allows.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall explain -- git push origin main\n  \
+        echo '{\"tool_name\":\"Read\",\"tool_input\":{\"file_path\":\"/etc/hosts\"}}' | ringwall explain")]
     Explain(ExplainArgs),
-    /// Detects agents, writes ringwall.toml, installs hooks, runs doctor
+    /// Set up a project: write ringwall.toml, install hooks, run doctor
+    ///
+    /// Finds the agents on this machine and installs the hook for each of them. A ringwall.toml
+    /// that already exists is not changed.
+    #[command(after_long_help = "Example:\n  cd ~/code/app && ringwall init")]
     Init(InitArgs),
-    /// Puts the hook into an agent's settings
+    /// Add the hook to an agent's settings
+    ///
+    /// The agent then asks Ringwall before every tool call. The old settings are kept, so that
+    /// `ringwall uninstall` can restore them.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall install claude                    for every project of this user\n  \
+        ringwall install claude --scope project    for everyone who works on this project")]
     Install(InstallArgs),
-    /// Takes the hook out of an agent's settings again
+    /// Remove the hook from an agent's settings
+    ///
+    /// Restores the settings as they were before, unless they were edited since; then only the hook
+    /// is removed.
+    #[command(after_long_help = "Example:\n  ringwall uninstall claude")]
     Uninstall(InstallArgs),
-    /// Proves the wall from inside, and each installed hook by calling it
+    /// Check that the sandbox and the installed hooks work, by trying them
     ///
-    /// Forbidden acts are tried behind the wall; each must be contained. Also checks the
-    /// configuration, the audit log and what the kernel gives.
+    /// Tries forbidden actions inside the sandbox; each must be contained. Calls each installed hook
+    /// as its agent would. Also checks the configuration, the audit log and what the kernel supports.
+    /// The exit status is 1 if a check fails.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall doctor\n  \
+        ringwall doctor --json | jq '.checks[] | select(.state == \"bad\")'")]
     Doctor(DoctorArgs),
-    /// Shows, checks or describes the configuration
+    /// Show, check or describe the configuration
     #[command(subcommand)]
+    #[command(after_long_help = "Examples:\n  ringwall policy show\n  ringwall policy check")]
     Policy(PolicyVerb),
-    /// Adds an entry to the configuration, keeping comments and order
+    /// Allow a path or a host, by adding it to ringwall.toml
+    ///
+    /// Comments and the order of the file are kept.
     #[command(subcommand)]
+    #[command(after_long_help = "Examples:\n  \
+        ringwall grant read ../shared\n  \
+        ringwall grant domain registry.npmjs.org")]
     Grant(GrantVerb),
-    /// Shows what a project's ringwall.toml widens, and trusts exactly its present content
+    /// Show what a project's ringwall.toml allows, and trust it
     ///
-    /// Asks on a terminal; without one it needs `--yes`. Trust is for the content you trusted:
-    /// going back to exactly that content is trusted again until you trust another or forget it.
+    /// Lines of a project's file that allow more than your own configuration have no effect until
+    /// you trust the file. Trust is for its exact content: after an edit, trust it again. Without a
+    /// terminal to ask on, pass `--yes`.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall trust             trust the files of this project\n  \
+        ringwall trust --forget    stop trusting them")]
     Trust(TrustArgs),
-    /// Shows and verifies the log of decisions
+    /// Show or verify the log of decisions
     #[command(subcommand)]
+    #[command(after_long_help = "Examples:\n  \
+        ringwall audit tail\n  \
+        ringwall audit query --verdict deny --since 2026-11-15")]
     Audit(AuditVerb),
-    /// Prints the rules to put in front of an agent
+    /// Print the rules of a session, for an agent to read
     ///
-    /// Short, and derived from the policy: the workspace, what is granted, the quarantine, what a
-    /// refusal looks like. Claude Code's hook adds it at the start of every session by itself.
+    /// The text is short and follows from the configuration: the workspace, what is allowed besides
+    /// it, the quarantine, and what a denial looks like. Claude Code gets it from the hook at the
+    /// start of every session; use this command for agents that do not.
+    #[command(after_long_help = "Example:\n  ringwall prompt >> AGENTS.md")]
     Prompt(PromptArgs),
-    /// Tries forbidden acts from where it stands, for `doctor`
+    /// Try forbidden actions in this process, for `doctor`
     #[command(hide = true)]
     TryActs {
         /// What to try them on, as JSON
         targets: String,
     },
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
+    #[command(after_long_help = "Example:\n  \
+        ringwall completions bash > ~/.local/share/bash-completion/completions/ringwall")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
 }
 
-/// What every command that judges can be told.
+/// The options that select the configuration.
 #[derive(Debug, Clone, Default, ClapArgs)]
 pub(crate) struct Common {
-    /// A configuration file above all others; it is trusted
+    /// Use this configuration file on top of all others, and trust it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// The directory the agent works in [default: where the agent was started]
+    /// The directory the agent works in [default: the project it was started in]
     #[arg(long, value_name = "DIR")]
     workspace: Option<PathBuf>,
-    /// The stage of work, as in [phases]
+    /// Apply a section of [phases] in the configuration
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
-    /// The level: readonly, readwrite, network or full
+    /// How much is allowed: readonly, readwrite, network or full
     #[arg(long, value_name = "LEVEL")]
     level: Option<Level>,
 }
@@ -137,39 +179,39 @@ pub(crate) struct HookArgs {
 #[derive(Debug, ClapArgs)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct RunArgs {
-    /// The agent that is run [default: known by the program's name]
+    /// The agent that the command is [default: recognised by the name of the program]
     #[arg(long, value_parser = agent_names())]
     pub(crate) agent: Option<String>,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// Let a path be read, for this run
+    /// Allow reading a path, for this run only
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_read: Vec<String>,
-    /// Let a path be read and written, for this run
+    /// Allow reading and writing a path, for this run only
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_write: Vec<String>,
-    /// Let a host be reached, for this run
+    /// Allow connections to a host, for this run only
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_domain: Vec<String>,
-    /// Write events as JSON lines to a file, or to an open descriptor as `fd:N`
+    /// Write events as JSON lines to a file or an open file descriptor
     #[arg(long, value_name = "FILE|fd:N")]
     pub(crate) events: Option<String>,
-    /// Go on after refusals, and print the configuration that would have allowed everything
+    /// Do not stop at violations; at the end, print the configuration that would allow them
     #[arg(long)]
     pub(crate) learn: bool,
-    /// Print the plan of the run instead of running
+    /// Print what the sandbox would allow, and run nothing
     #[arg(long)]
     pub(crate) plan: bool,
     /// Print the plan as JSON
     #[arg(long, requires = "plan")]
     pub(crate) json: bool,
-    /// Accept a workspace that holds your whole home directory
+    /// Accept a workspace that contains your whole home directory
     #[arg(long)]
     pub(crate) yes: bool,
-    /// Use no stronger wall than this, to see what a lesser machine gives
+    /// Limit the sandbox to this mechanism, to test what a less capable machine supports
     #[arg(long, value_enum, value_name = "KIND", default_value_t = EnforcementName::Namespaces, hide_short_help = true)]
     pub(crate) enforcement: EnforcementName,
-    /// Use no better attribution than this, to see what a lesser machine gives
+    /// Limit how denied paths are found to this mechanism, to test a less capable machine
     #[arg(long, value_enum, value_name = "KIND", default_value_t = AttributionName::Tripwire, hide_short_help = true)]
     pub(crate) attribution: AttributionName,
     /// The command and its arguments
@@ -177,7 +219,7 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// What holds the wall.
+/// What enforces the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum EnforcementName {
     /// Namespaces and mounts, with Landlock and seccomp on top
@@ -186,20 +228,20 @@ pub(crate) enum EnforcementName {
     Landlock,
 }
 
-/// What tells which path was refused.
+/// How the path and the program of a denied access are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AttributionName {
-    /// A file system over what is denied
+    /// A FUSE file system is mounted over what is denied
     Tripwire,
-    /// Every open is watched
+    /// Every open is intercepted with seccomp
     Notify,
-    /// Nothing does
+    /// They are not known
     Inferred,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct ExplainArgs {
-    /// The agent whose call it is
+    /// The agent that would make the call
     #[arg(long, default_value = "claude", value_parser = agent_names())]
     pub(crate) agent: String,
     /// Print JSON: verdict, redirect, because, opaque
@@ -207,7 +249,7 @@ pub(crate) struct ExplainArgs {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
-    /// A shell command to judge instead of a call on stdin
+    /// A shell command, instead of a call on stdin
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -223,7 +265,7 @@ pub(crate) struct PromptArgs {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct InitArgs {
-    /// The settings to install hooks in
+    /// Which of the agents' settings files to add the hook to
     #[arg(long, value_enum, default_value_t = ScopeName::User)]
     pub(crate) scope: ScopeName,
 }
@@ -233,19 +275,19 @@ pub(crate) struct InstallArgs {
     /// The agent
     #[arg(value_parser = agent_names())]
     pub(crate) agent: String,
-    /// Which of the agent's settings files
+    /// Which of the agent's settings files to change
     #[arg(long, value_enum, default_value_t = ScopeName::User)]
     pub(crate) scope: ScopeName,
 }
 
-/// Which settings file.
+/// A settings file of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScopeName {
-    /// The user's own, for every project
+    /// The user's file, for every project
     User,
-    /// The project's shared file
+    /// The project's file that is shared with others
     Project,
-    /// The project's private file
+    /// The project's file that is not shared
     Local,
 }
 
@@ -260,7 +302,8 @@ pub(crate) struct DoctorArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
-    /// Prints every effective value with the file and line that set it
+    /// Print every effective value with the file and line that set it
+    #[command(after_long_help = "Example:\n  ringwall policy show --phase review")]
     Show {
         /// Print JSON
         #[arg(long)]
@@ -268,7 +311,8 @@ pub(crate) enum PolicyVerb {
         #[command(flatten)]
         common: Common,
     },
-    /// Reports errors, rules that match nothing, and lines that are not trusted
+    /// Report errors, rules that match nothing, and lines that are not trusted
+    #[command(after_long_help = "Example:\n  ringwall policy check --config draft.toml")]
     Check {
         /// Print JSON
         #[arg(long)]
@@ -276,27 +320,31 @@ pub(crate) enum PolicyVerb {
         #[command(flatten)]
         common: Common,
     },
-    /// Prints the JSON schema of ringwall.toml
+    /// Print the JSON schema of ringwall.toml
+    #[command(after_long_help = "Example:\n  ringwall policy schema > ringwall.schema.json")]
     Schema,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantVerb {
-    /// Lets the agent read a path and everything below it
+    /// Allow reading a path and everything below it
+    #[command(after_long_help = "Example:\n  ringwall grant read ../shared")]
     Read {
         /// The path
         path: String,
         #[command(flatten)]
         target: GrantTarget,
     },
-    /// Lets the agent read and write a path and everything below it
+    /// Allow reading and writing a path and everything below it
+    #[command(after_long_help = "Example:\n  ringwall grant write ~/.cache/mytool --user")]
     Write {
         /// The path
         path: String,
         #[command(flatten)]
         target: GrantTarget,
     },
-    /// Lets the agent reach a host: `example.org`, `*.example.org`, `example.org:8443`
+    /// Allow connections to a host: `example.org`, `*.example.org`, `example.org:8443`
+    #[command(after_long_help = "Example:\n  ringwall grant domain '*.example.org'")]
     Domain {
         /// The host
         name: String,
@@ -307,39 +355,46 @@ pub(crate) enum GrantVerb {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct GrantTarget {
-    /// Edit the user's file instead of the project's
+    /// Change the user's configuration instead of the project's
     #[arg(long)]
     pub(crate) user: bool,
 }
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct TrustArgs {
-    /// The file [default: each ringwall.toml from here up to the git root]
+    /// The file [default: every ringwall.toml from here up to the git root]
     pub(crate) file: Option<PathBuf>,
     /// Trust without asking
     #[arg(long)]
     pub(crate) yes: bool,
-    /// End the trust instead
+    /// Stop trusting the file
     #[arg(long, conflicts_with = "yes")]
     pub(crate) forget: bool,
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum AuditVerb {
-    /// Prints the last records
+    /// Print the last records
+    #[command(after_long_help = "Example:\n  ringwall audit tail -n 50")]
     Tail {
-        /// How many
+        /// How many records
         #[arg(short = 'n', long, default_value_t = 20)]
         lines: usize,
         /// Print the records as JSON lines
         #[arg(long)]
         json: bool,
     },
-    /// Prints the records that match every condition
+    /// Print the records that match every condition
+    #[command(after_long_help = "Example:\n  \
+        ringwall audit query --verdict deny --tool Bash -n 10")]
     Query(QueryArgs),
-    /// Checks the chain of records from the first to the head
+    /// Check that no record was changed or removed
+    ///
+    /// Each record contains the hash of the one before it. The hash of the last record is the head.
+    /// Note it elsewhere to detect that the whole log was replaced.
+    #[command(after_long_help = "Example:\n  ringwall audit verify --expect-head 3f9a…")]
     Verify {
-        /// A head that was noted elsewhere: it must be in this log
+        /// A head that you noted earlier: it must be in this log
         #[arg(long, value_name = "HASH")]
         expect_head: Option<String>,
         /// Print JSON
@@ -350,25 +405,25 @@ pub(crate) enum AuditVerb {
 
 #[derive(Debug, ClapArgs)]
 pub(crate) struct QueryArgs {
-    /// allow, ask or deny
+    /// Only records with this verdict
     #[arg(long, value_enum)]
     pub(crate) verdict: Option<VerdictName>,
-    /// The agent
+    /// Only records of this agent
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// The agent's session
+    /// Only records of this session
     #[arg(long)]
     pub(crate) session: Option<String>,
-    /// The tool
+    /// Only records of this tool
     #[arg(long)]
     pub(crate) tool: Option<String>,
-    /// Not before this time, such as 2026-11-15 or 2026-11-15T10:00:00Z
+    /// Only records since this time, such as 2026-11-15 or 2026-11-15T10:00:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
-    /// A text that occurs in the record
+    /// Only records that contain this text
     #[arg(long)]
     pub(crate) text: Option<String>,
-    /// At most this many, the newest
+    /// Only the newest of the matching records, at most this many
     #[arg(short = 'n', long)]
     pub(crate) last: Option<usize>,
     /// Print the records as JSON lines
@@ -379,25 +434,14 @@ pub(crate) struct QueryArgs {
 /// A verdict on the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum VerdictName {
-    /// Ran as it was
+    /// The call ran
     Allow,
-    /// Needed consent
+    /// The user was asked
     Ask,
-    /// Was refused
+    /// The call was denied
     Deny,
 }
 
 fn agent_names() -> clap::builder::PossibleValuesParser {
     clap::builder::PossibleValuesParser::new(agents::ALL.iter().map(|agent| agent.name))
-}
-
-/// Prints what clap has to say; usage errors exit with 64.
-pub(crate) fn report(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        terminal::error_line(error.render().to_string().trim_end());
-        ExitCode::from(USAGE)
-    } else {
-        terminal::print(&error.render().to_string());
-        ExitCode::SUCCESS
-    }
 }

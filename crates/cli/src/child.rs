@@ -1,4 +1,4 @@
-//! Runs a program to its end, or to a deadline.
+//! Runs a program until it ends or a time limit is reached.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// Nothing we start has more than this to say.
+/// The programs that we start print far less than this.
 const LARGEST_OUTPUT: u64 = 4 << 20;
 
 /// How a program ended, and what it printed.
@@ -32,7 +32,7 @@ pub(crate) fn run(command: &mut Command, input: &[u8], limit: Duration) -> io::R
         .process_group(0)
         .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
-        // A program that has heard enough may stop reading.
+        // A program may stop reading early.
         let _ = stdin.write_all(input);
     }
     let status = wait(&mut child, limit)?;
@@ -46,10 +46,10 @@ fn wait(child: &mut Child, limit: Duration) -> io::Result<ExitStatus> {
             return Ok(status);
         }
         if Instant::now() >= end {
-            // Not yet waited for, so the number is still the child's own.
+            // The child has not been waited for, so its process id cannot have been reused.
             kill_process_group(Pid::from_child(child), Signal::KILL)?;
             child.wait()?;
-            let why = format!("it gave no answer within {} seconds", limit.as_secs());
+            let why = format!("no answer within {} seconds", limit.as_secs());
             return Err(io::Error::new(io::ErrorKind::TimedOut, why));
         }
         std::thread::sleep(Duration::from_millis(2));

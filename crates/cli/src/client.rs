@@ -1,4 +1,4 @@
-//! What an agent's own program says: its version, and what it thinks of its settings.
+//! Asks an agent's own program for its version, and whether it accepts its settings.
 
 use std::path::Path;
 use std::process::Command;
@@ -11,17 +11,17 @@ use crate::child;
 /// Far longer than any of these calls takes.
 const LIMIT: Duration = Duration::from_secs(10);
 
-/// What the program thinks of a settings file.
+/// Whether the program accepts a settings file.
 pub(crate) enum Opinion {
     /// It uses all of it.
     Accepts,
-    /// It finds fault with it, and may ignore all of it.
+    /// It reports errors, and may ignore all of it.
     Rejects(Vec<String>),
     /// It could not be asked.
     Unknown(String),
 }
 
-/// The version of the agent's program, as it says itself.
+/// The version that the agent's program reports.
 pub(crate) fn version_of(agent: &Agent) -> Option<(String, [u32; 3])> {
     let output = child::run(Command::new(agent.program).arg("--version"), b"", LIMIT).ok()?;
     let text = String::from_utf8(output.stdout).ok()?;
@@ -31,19 +31,19 @@ pub(crate) fn version_of(agent: &Agent) -> Option<(String, [u32; 3])> {
     Some((word, version))
 }
 
-/// Asks the program about the user's settings with this text, in a home of its own.
+/// Asks the program about user settings with this text, in a temporary home directory.
 ///
-/// A file that is broken on purpose stands beside them. Only a program that finds fault with that
-/// one can be believed when it finds none with the other.
+/// A second settings file is broken on purpose. If the program does not report that one, its silence
+/// about the first proves nothing.
 pub(crate) fn opinion(agent: &Agent, text: &str) -> Opinion {
     let unknown = |why: &dyn std::fmt::Display| Opinion::Unknown(why.to_string());
-    let Some(self_check) = &agent.self_check else { return unknown(&"there is no way to ask") };
+    let Some(self_check) = &agent.self_check else { return unknown(&"it has no command for that") };
     match complaints(agent, self_check, text) {
         Ok(Some(complaints)) if complaints.is_empty() => Opinion::Accepts,
         Ok(Some(complaints)) => Opinion::Rejects(complaints),
         Ok(None) => {
             let args = self_check.args.join(" ");
-            unknown(&format!("`{} {args}` does not name broken settings", agent.program))
+            unknown(&format!("`{} {args}` does not report broken settings", agent.program))
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             unknown(&format!("`{}` is not on PATH", agent.program))
@@ -52,7 +52,7 @@ pub(crate) fn opinion(agent: &Agent, text: &str) -> Opinion {
     }
 }
 
-/// What the program says about the settings, or `None` where it does not even mind broken ones.
+/// What the program reports about the settings, or `None` where it does not report broken ones.
 fn complaints(
     agent: &Agent,
     self_check: &SelfCheck,

@@ -39,14 +39,21 @@ impl Failure {
         Self { code: UNAVAILABLE, ..Self::new(error) }
     }
 
-    /// The message, for callers that do not print it.
-    pub(crate) fn message(&self) -> &str {
-        &self.error
+    /// The hint.
+    #[cfg(test)]
+    pub(crate) fn advice(&self) -> Option<&str> {
+        self.hint.as_deref()
     }
 
     /// The caller may not do this.
     pub(crate) fn not_permitted(error: impl ToString) -> Self {
         Self { code: NOT_PERMITTED, ..Self::new(error) }
+    }
+
+    /// The exit status.
+    #[cfg(test)]
+    pub(crate) fn code(&self) -> u8 {
+        self.code
     }
 
     /// Adds what the user can do about it.

@@ -1,7 +1,7 @@
-//! What was installed where, so that it can be undone exactly and missed when it is gone.
+//! The list of settings files that we edited, so that an install can be undone exactly and a removed
+//! hook is noticed.
 //!
-//! The list names the settings files that we edited. What was in them lies beside it, in files
-//! named by their content.
+//! The old contents are kept beside the list, in files named by the hash of their content.
 
 use std::fs::File;
 use std::io;
@@ -40,14 +40,14 @@ pub(crate) struct Install {
     pub(crate) program: String,
     /// Our entries, as they were written.
     pub(crate) groups: Vec<HookGroup>,
-    /// What stood in the file without us, by its hash; `None` where there was no file.
+    /// The hash of the file without our hook; `None` where there was no file.
     pub(crate) before: Option<String>,
-    /// The file as we left it, by its hash.
+    /// The hash of the file as we wrote it.
     pub(crate) after: String,
 }
 
 impl Install {
-    /// Whether nobody edited the file since.
+    /// Whether the file is unchanged since we wrote it.
     pub(crate) fn left_as(&self, text: &str) -> bool {
         self.after == hash(text)
     }
@@ -87,7 +87,7 @@ impl Installs {
         hooked.collect()
     }
 
-    /// What stood in a file, by its hash.
+    /// The kept text with this hash.
     pub(crate) fn backup(&self, hash: &str) -> io::Result<String> {
         match facts::read_small(&backup_dir(&self.state_dir).join(hash)) {
             FileText::Text(text) => Ok(text),
@@ -103,7 +103,7 @@ impl Installs {
     }
 }
 
-/// The list while nobody else can change it.
+/// The list, locked against other processes.
 pub(crate) struct LockedInstalls {
     pub(crate) list: Installs,
     _lock: File,
@@ -117,27 +117,27 @@ impl LockedInstalls {
         Ok(Self { list: Installs::read(state_dir)?, _lock: lock })
     }
 
-    /// Keeps a text, and gives its hash.
+    /// Keeps a text, and returns its hash.
     pub(crate) fn keep(&self, text: &str) -> io::Result<String> {
         let hash = hash(text);
         files::replace(&backup_dir(&self.list.state_dir).join(&hash), text)?;
         Ok(hash)
     }
 
-    /// Notes an install, in place of an earlier one in the same file.
+    /// Adds an install, and removes an earlier one in the same file.
     pub(crate) fn add(&mut self, install: Install) {
         self.take(&install.agent, &install.path);
         self.list.installs.push(install);
     }
 
-    /// Takes an install off the list.
+    /// Removes an install from the list.
     pub(crate) fn take(&mut self, agent: &str, path: &Path) -> Option<Install> {
         let installs = &mut self.list.installs;
         let at = installs.iter().position(|i| i.agent == agent && i.path == path)?;
         Some(installs.remove(at))
     }
 
-    /// Writes the list, and drops the texts that it no longer names.
+    /// Writes the list, and removes the kept texts that it no longer refers to.
     pub(crate) fn write(&self) -> io::Result<()> {
         let state_dir = &self.list.state_dir;
         files::replace(&list_file(state_dir), &serde_json::to_string(&self.list)?)?;
@@ -154,8 +154,8 @@ impl LockedInstalls {
     }
 }
 
-/// The entries that settings can hold to start this very process as it was started: the word it was
-/// called by or where it is, with a shell or without.
+/// The settings entries that start this process as it was started: by the name it was called with or
+/// by its path, with a shell or without.
 pub(crate) fn calls_of_this_process(agent: &Agent) -> Vec<Vec<HookGroup>> {
     let mut words = std::env::args_os().filter_map(|word| word.into_string().ok());
     let called = words.next();

@@ -1,7 +1,7 @@
-//! Composition: parses the command line and hands over to one file per verb.
+//! The `ringwall` program: parses the command line and calls one file per verb.
 //!
-//! Everything that decides lives in the crates below; here are the terminal, the exit statuses
-//! and the order in which things happen.
+//! Decisions are made in the crates below. This crate owns the terminal, the exit statuses and the
+//! order in which things happen.
 
 mod args;
 mod child;
@@ -15,24 +15,23 @@ mod start;
 mod terminal;
 #[doc(hidden)]
 pub mod testing;
+mod usage;
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use config::setup;
 
 pub use args::command;
 
 /// Runs one command.
 pub fn main() -> ExitCode {
-    let verb = std::env::args_os().nth(1).unwrap_or_default();
-    if verb == "hook" {
+    // Agents wait for the hook, so it skips the parser where it can.
+    if std::env::args_os().nth(1).is_some_and(|verb| verb == "hook") {
         return commands::hook::from_command_line();
     }
-    let run = (verb == "run").then(args::run).flatten();
-    let parsed = match run.map_or_else(args::Args::try_parse, Ok) {
+    let parsed = match usage::parse() {
         Ok(parsed) => parsed,
-        Err(error) => return args::report(&error),
+        Err(error) => return usage::report(&error),
     };
     match commands::run(parsed) {
         Ok(code) => code,

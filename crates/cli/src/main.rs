@@ -1,4 +1,4 @@
-//! The `ringwall` binary: nothing but its exit status.
+//! The `ringwall` binary. Everything is in the library.
 
 fn main() -> std::process::ExitCode {
     ringwall::main()

@@ -1,4 +1,4 @@
-//! The one way from a call to its decision, for the live hook, `explain` and the tests.
+//! From a call to its decision: the same code for the hook, `explain` and the tests.
 
 use model::{Action, Decision, Event, EventKind, Verdict};
 use policy::Scene;
@@ -12,13 +12,14 @@ pub(crate) struct Judged {
     pub(crate) decision: Decision,
 }
 
-/// A redirect is judged again; this many times it may bring another one.
+/// A corrected command is judged again, and may be corrected again at most this many times.
 const MOST_PASSES: usize = 4;
 
-/// Judges one event. Asks the machine once per pass, between lowering and evaluation.
+/// Judges one event. Facts about the machine are looked up once per pass, between lowering and
+/// evaluation.
 ///
-/// A corrected command is judged like any other. What does not come out clean is refused: half a
-/// correction can be worse than none.
+/// A corrected command is judged like any other. If it is not allowed as a whole, the call is denied,
+/// because half a correction can be worse than none.
 pub(crate) fn judge(setup: &Setup, event: &Event) -> Judged {
     let Judged { actions, mut decision } = pass(setup, event);
     if decision.redirect().is_some() && decision.verdict() < Verdict::Deny {
@@ -28,7 +29,7 @@ pub(crate) fn judge(setup: &Setup, event: &Event) -> Judged {
     Judged { actions, decision }
 }
 
-/// Holds a decision's corrected command against the rules, and whatever that is corrected to.
+/// Judges a decision's corrected command, and every further correction of it.
 fn judge_again(setup: &Setup, event: &Event, mut decision: Decision) -> Decision {
     let mut last = decision.clone();
     let mut again = event.clone();
@@ -82,8 +83,8 @@ pub(crate) fn scene(setup: &Setup, event: &Event) -> Scene {
 fn lower(setup: &Setup, event: &Event, scene: &Scene) -> Vec<Action> {
     match &event.kind {
         EventKind::BeforeTool(call) => policy::lower(setup.agent.tools, call, scene),
-        // A change that passes makes the agent read all of its settings again, also those whose
-        // change was refused before. So all of them are judged every time.
+        // After an allowed change the agent reads all of its settings again, including those whose
+        // change was denied before. So all of them are judged every time.
         EventKind::SettingsChanged(changed) => {
             let known =
                 settings_files(setup.agent, &setup.places, setup.context.workspace.as_path());

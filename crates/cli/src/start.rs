@@ -1,4 +1,4 @@
-//! What an agent is told at its start: the rules in force, derived from the policy.
+//! The rules that an agent gets when a session starts, written from the policy.
 
 use std::fmt::Write;
 
@@ -19,30 +19,27 @@ pub(crate) fn rules(setup: &Setup) -> String {
         &mut text,
         &match policy.level.value {
             Level::Readonly => {
-                "You can read there, and write nothing but what is granted below.".into()
+                "You can read there, but you can write only what is allowed below.".into()
             }
             level => format!(
-                "You can read and write there (level {level}). Elsewhere file tools are refused."
+                "You can read and write there (level {level}). Your file tools are denied elsewhere."
             ),
         },
     );
     for place in &setup.context.closed {
-        line(&mut text, &format!("{place} belongs to another checkout: never work there."));
+        line(&mut text, &format!("{place} is another checkout: never work there."));
     }
     list(&mut text, "You may also read", &policy.filesystem.allow_read);
     list(&mut text, "You may also write", &policy.filesystem.allow_write);
     list(&mut text, "Never read or write", &policy.filesystem.deny_read);
     list(&mut text, "Never write", &policy.filesystem.deny_write);
     quarantine(&mut text, policy);
+    line(&mut text, "You cannot write agent settings, hooks, git configuration or ringwall.toml.");
+    line(&mut text, "No one can answer questions: decide yourself and note what you assumed.");
     line(
         &mut text,
-        "Settings of agents, hooks, git configuration and ringwall.toml cannot be written.",
-    );
-    line(&mut text, "Nobody can answer questions: decide yourself and note what you assumed.");
-    line(
-        &mut text,
-        "A refusal begins with `ringwall:` and says what to do instead. Do that; do not look for a \
-         way around it. What only the user can allow, say at the end.",
+        "A denial begins with `ringwall:` and says what to do instead. Do that, and do not look for \
+         a way around it. At the end, list what only the user can allow.",
     );
     text
 }
@@ -62,13 +59,13 @@ fn quarantine(text: &mut String, policy: &Policy) {
     let Some(dir) = &policy.quarantine.dir else { return };
     let dir = dir.value.text();
     let how = match policy.quarantine.mode.value {
-        QuarantineMode::Redirect => "commands that fetch elsewhere are corrected or refused",
-        QuarantineMode::Block => "commands that fetch elsewhere are refused",
+        QuarantineMode::Redirect => "commands that download elsewhere are corrected or denied",
+        QuarantineMode::Block => "commands that download elsewhere are denied",
     };
-    line(text, &format!("Content from outside (clones, downloads) must land in {dir}: {how}."));
+    line(text, &format!("Put clones and downloads in {dir}: {how}."));
 }
 
-/// Pins git to a linked worktree for every later shell of the session, where the user wants that.
+/// Pins git to a linked worktree for every later shell of the session, where `git.pin_env` is set.
 pub(crate) fn pin_git(setup: &Setup) {
     if !setup.loaded.policy.git.pin_env.value || setup.context.closed.is_empty() {
         return;

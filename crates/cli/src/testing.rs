@@ -1,4 +1,4 @@
-//! The pipeline and the configuration parser behind plain functions, for fuzz targets.
+//! The pipeline and the configuration parser as plain functions, for fuzz targets.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -11,21 +11,21 @@ use policy::{Context, PathRule, Policy, SettingsContext};
 use crate::pipeline;
 use crate::setup::Setup;
 
-/// Decodes, judges and answers a hook call, against built-in rules and a workspace in `/tmp`.
+/// Decodes, judges and answers a hook call, with built-in rules and the workspace `/tmp`.
 pub fn answer(bytes: &[u8]) -> Result<Vec<u8>, String> {
-    let agent = agents::find("claude").ok_or("the agent is gone")?;
+    let agent = agents::find("claude").ok_or("unknown agent")?;
     let event = (agent.decode)(bytes).map_err(|error| error.to_string())?;
     let setup = setup(agent)?;
     let judged = pipeline::judge(&setup, &event);
     Ok((agent.encode)(&event, &judged.decision, &[]).stdout)
 }
 
-/// The verdict of what passes.
+/// The verdict of an allowed call.
 pub const ALLOW: model::Verdict = model::Verdict::Allow;
 
-/// Judges a shell command by built-in rules, with a quarantine, in a workspace that holds nothing.
+/// Judges a shell command by built-in rules, with a quarantine, in a workspace that does not exist.
 pub fn decide(command: &str) -> Result<Decision, String> {
-    let agent = agents::find("claude").ok_or("the agent is gone")?;
+    let agent = agents::find("claude").ok_or("unknown agent")?;
     let mut setup = setup(agent)?;
     let home = setup.context.home.clone();
     setup.context.workspace = absolute("/nonexistent/home/proj")?;
@@ -38,7 +38,7 @@ pub fn decide(command: &str) -> Result<Decision, String> {
     Ok(pipeline::judge(&setup, &event).decision)
 }
 
-/// Reads a shell command, and says how many commands and unknown parts are in it.
+/// Parses a shell command, and counts the commands and the unknown parts in it.
 pub fn parse(command: &str) -> (usize, usize) {
     let (dir, home) = (Path::new("/nonexistent/home/proj"), Path::new("/nonexistent/home"));
     let surroundings = shell::Surroundings { dir, home, top: Some(dir) };

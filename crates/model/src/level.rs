@@ -52,9 +52,9 @@ impl fmt::Display for Level {
     }
 }
 
-/// The text names no level.
+/// The text is not the name of a level.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no level; the levels are readonly, readwrite, network, full")]
+#[error("unknown level `{0}`; expected `readonly`, `readwrite`, `network` or `full`")]
 pub struct UnknownLevel(pub String);
 
 impl FromStr for Level {

@@ -1,11 +1,12 @@
-//! `ringwall doctor`: proves what is claimed, by trying it.
+//! `ringwall doctor`: checks the sandbox and the hooks by trying them.
 //!
 //! Every installed hook is called exactly as its agent would call it, with calls that must be
-//! refused and one that must pass. The agent's own program is asked whether it takes the settings.
+//! denied and one that must be allowed. The agent's own program is asked whether it accepts the
+//! settings.
 
 mod call;
 mod hooks;
-mod wall;
+mod sandbox;
 
 use std::process::ExitCode;
 
@@ -19,7 +20,7 @@ use crate::failure::Failure;
 use crate::setup::{Options, Setup};
 use crate::terminal::{self, Paint};
 
-pub(super) use wall::try_acts;
+pub(super) use sandbox::try_acts;
 
 #[derive(Serialize)]
 struct Check {
@@ -96,7 +97,7 @@ fn machine(setup: &Setup) -> Vec<Check> {
         checks.push(check("configuration", State::Note, warning.to_string(), None));
     }
     for line in setup.loaded.untrusted() {
-        let remedy = Some("look at it, then run `ringwall trust`");
+        let remedy = Some("read the file, then run `ringwall trust`");
         checks.push(check("trust", State::Note, format!("ignored: {line}"), remedy));
     }
     checks.push(match &setup.context.unfit {
@@ -108,17 +109,17 @@ fn machine(setup: &Setup) -> Vec<Check> {
     checks.push(binary(setup));
     checks.push(quarantine(setup));
     checks.push(log(setup));
-    checks.extend(wall::checks(setup));
+    checks.extend(sandbox::checks(setup));
     checks
 }
 
-/// Nothing that decides may lie where an agent can write.
+/// The program that decides must not be where an agent can write.
 fn binary(setup: &Setup) -> Check {
     match std::env::current_exe() {
         Ok(path) if path.starts_with(setup.context.workspace.as_path()) => check(
             "binary",
             State::Note,
-            format!("{} lies in the workspace, where commands can overwrite it", path.display()),
+            format!("{} is in the workspace, where commands can overwrite it", path.display()),
             Some("install it elsewhere: cargo install --path crates/cli"),
         ),
         Ok(path) => check("binary", State::Good, path.display().to_string(), None),
@@ -132,8 +133,8 @@ fn quarantine(setup: &Setup) -> Check {
         None => check(
             "quarantine",
             State::Note,
-            "off: no directory is set, so downloads are not redirected",
-            Some("set quarantine.dir to switch it on"),
+            "off: downloads are not redirected, because no directory is set",
+            Some("set quarantine.dir to turn it on"),
         ),
     }
 }
@@ -142,12 +143,12 @@ fn log(setup: &Setup) -> Check {
     let log = Log::at(setup.places.audit_dir());
     match log.verify(None) {
         Ok(report) if report.faults.is_empty() => {
-            let text = format!("{} records in {}, sound", report.records, log.path().display());
+            let text = format!("{} records in {}, valid", report.records, log.path().display());
             check("audit", State::Good, text, None)
         }
         Ok(report) => {
-            let text = format!("{} fault(s) in {}", report.faults.len(), log.path().display());
-            check("audit", State::Bad, text, Some("`ringwall audit verify` names each line"))
+            let text = format!("{} error(s) in {}", report.faults.len(), log.path().display());
+            check("audit", State::Bad, text, Some("`ringwall audit verify` shows each line"))
         }
         Err(error) => check("audit", State::Bad, error.to_string(), None),
     }

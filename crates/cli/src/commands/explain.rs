@@ -1,4 +1,4 @@
-//! `ringwall explain`: what would be decided, and why.
+//! `ringwall explain`: what the hook would decide, and why.
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
@@ -14,7 +14,8 @@ use crate::setup::Setup;
 use crate::terminal::{self, Paint};
 
 pub(super) fn run(args: ExplainArgs) -> Result<ExitCode, Failure> {
-    let agent = agents::find(&args.agent).ok_or_else(|| Failure::usage("no such agent"))?;
+    let agent = agents::find(&args.agent)
+        .ok_or_else(|| Failure::usage(format!("unknown agent `{}`", args.agent)))?;
     let event = event(&args, agent)?;
     let mut setup =
         Setup::prepare(agent, &args.common.into(), &event.session).map_err(setup_failed)?;
@@ -32,9 +33,8 @@ pub(super) fn run(args: ExplainArgs) -> Result<ExitCode, Failure> {
 fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
     if args.command.is_empty() {
         if std::io::stdin().is_terminal() {
-            return Err(Failure::usage("there is nothing to explain").hint(
-                "give a call as JSON on stdin, or a command: ringwall explain -- git status",
-            ));
+            return Err(Failure::usage("no command and no call to explain")
+                .hint("pass a command: ringwall explain -- git status"));
         }
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::new)?;
@@ -48,7 +48,7 @@ fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
         [model::Effect::Command { field, .. }] => Some((tool, *field)),
         _ => None,
     });
-    let (shell, field) = shell.ok_or_else(|| Failure::usage("this agent has no shell tool"))?;
+    let (shell, field) = shell.ok_or_else(|| Failure::usage("this agent has no shell tool, so pass a call as JSON on stdin"))?;
     let input = Map::from_iter([(field.to_owned(), json!(args.command.join(" ")))]);
     Ok(Event {
         session: String::new(),
@@ -99,7 +99,7 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         Verdict::Deny => Paint::Red,
     };
     rows.push(vec!["verdict".into(), terminal::paint(&decision.verdict().to_string(), colour)]);
-    // Where something is refused, what is fine about the rest is noise.
+    // Where something is denied, the reasons that allow the rest are noise.
     let refused = decision.verdict() > Verdict::Allow;
     let speaks = |reason: &&Reason| {
         !refused || reason.verdict > Verdict::Allow || reason.rule == Rule::QuarantineDir
@@ -118,18 +118,28 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
     }
     for ignored in setup.loaded.untrusted() {
         let line = terminal::plain(&ignored.to_string());
-        rows.push(vec!["untrusted".into(), format!("{line} (see `ringwall policy check`)")]);
+        rows.push(vec!["untrusted".into(), format!("{line} (`ringwall policy check` shows more)")]);
+    }
+    if judged.actions.iter().any(is_by_command) {
+        let text = "this is what the hook decides; `ringwall run` is stricter about reads outside \
+                    the workspace";
+        rows.push(vec!["note".into(), terminal::paint(text, Paint::Dim)]);
     }
     terminal::table(&rows)
 }
 
-/// Each command as it is understood, with its directory where that is not the workspace.
+/// The hook lets commands read outside the workspace, because it cannot know all that they read.
+fn is_by_command(action: &Action) -> bool {
+    matches!(action, Action::Run { .. })
+}
+
+/// Each command as it was parsed, with its directory where that is not the current one.
 fn commands(text: &str, scene: &policy::Scene) -> Vec<Vec<String>> {
     let row = |one: policy::Outline| {
         let place = match one.dir {
             Ok(dir) if dir == scene.cwd => String::new(),
             Ok(dir) => format!("  in {}", dir.display()),
-            Err(why) => format!("  in a directory that is not known: {why}"),
+            Err(why) => format!("  in an unknown directory: {why}"),
         };
         let place = terminal::paint(&place, Paint::Dim);
         vec!["command".to_owned(), terminal::plain(&one.words) + &place]

@@ -1,7 +1,7 @@
 //! `ringwall hook AGENT`: one call on stdin, one answer on stdout.
 //!
-//! Exits with 0 or 2 and nothing else. Whatever goes wrong ends as a block with a line on stderr,
-//! because every agent runs the tool when its hook fails in any other way.
+//! The exit status is always 0 or 2. Every failure blocks the call with a line on stderr, because
+//! agents run the tool when their hook fails in any other way.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -23,17 +23,17 @@ use crate::setup::{Options, Setup, SetupError};
 use crate::start;
 use crate::terminal;
 
-/// An answer later than this is no answer: the call is blocked. Clients wait far longer.
+/// The call is blocked if there is no answer by then. Agents wait far longer.
 const DEADLINE: Duration = Duration::from_millis(900);
-/// No honest call is larger.
+/// Real calls are far smaller.
 const LARGEST_INPUT: u64 = 16 << 20;
-/// The status with which clients block.
+/// The exit status that makes agents block the call.
 const BLOCK: u8 = 2;
 
-/// What a failure ends with: blocking, until the configuration says otherwise.
+/// The exit status of a failure: it blocks until the configuration has been read and allows otherwise.
 static ON_ERROR: AtomicU8 = AtomicU8::new(BLOCK);
 
-/// The way from `main` that skips the parser where the words are the usual ones.
+/// Runs the hook from `main`, without the parser where the arguments are the usual ones.
 pub(crate) fn from_command_line() -> ExitCode {
     let words: Vec<_> = std::env::args_os().skip(2).collect();
     if let [agent] = words.as_slice()
@@ -43,7 +43,7 @@ pub(crate) fn from_command_line() -> ExitCode {
     }
     match Args::try_parse() {
         Ok(Args { verb: Verb::Hook(args) }) => run(&args.agent, &args.common.into()),
-        Ok(_) => block("the command line was not understood"),
+        Ok(_) => block("unknown arguments"),
         Err(error) if error.use_stderr() => block(error.render().to_string().trim_end()),
         Err(error) => {
             terminal::print(&error.render().to_string());
@@ -58,11 +58,11 @@ pub(crate) fn run(agent: &str, options: &Options) -> ExitCode {
     fail_closed_on_panic();
     fail_closed_on_deadline();
     let Some(agent) = agents::find(agent) else {
-        return block(&format!("there is no agent `{agent}`"));
+        return block(&format!("unknown agent `{agent}`"));
     };
     let mut input = Vec::new();
     if let Err(error) = std::io::stdin().lock().take(LARGEST_INPUT + 1).read_to_end(&mut input) {
-        return block(&format!("the call could not be read: {error}"));
+        return block(&format!("cannot read the call: {error}"));
     }
     if input.len() as u64 > LARGEST_INPUT {
         return block("the call is larger than 16 MiB");
@@ -90,7 +90,7 @@ pub(crate) fn run(agent: &str, options: &Options) -> ExitCode {
             let notes = vec![error.to_string()];
             if let Err(unrecorded) = record(&setup, &Event::unknown(), &[], None, notes, started) {
                 terminal::error_line(&format!(
-                    "ringwall: this could not be recorded: {unrecorded}"
+                    "ringwall: cannot write to the audit log: {unrecorded}"
                 ));
             }
             block(&error.to_string())
@@ -104,13 +104,13 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
         crate::installs::look_up(&mut setup);
     }
     let Judged { actions, decision } = pipeline::judge(&setup, event);
-    let mut decision = decision;
+    let mut decision = with_quarantine(&setup, decision);
     let mut notices = Vec::new();
     let notes = notes(&setup);
     match record(&setup, event, &actions, Some(&decision), notes.clone(), started) {
         Ok(repairs) => notices.extend(repairs),
         Err(error) => {
-            let text = format!("this decision could not be recorded: {error}");
+            let text = format!("cannot write to the audit log: {error}");
             let rule = &setup.loaded.policy.audit.on_failure;
             if rule.value == OnAuditFailure::Deny {
                 decision =
@@ -123,37 +123,44 @@ fn answer(event: &Event, mut setup: Setup, started: Instant) -> ExitCode {
     }
     if decision.verdict() > Verdict::Allow {
         notices.extend(notes);
-    } else if decision.redirect().is_some()
-        && let Err(error) = redirected(&setup, &decision)
-    {
-        let text = format!("the quarantine cannot be made: {error}");
-        decision = decision.and(Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, text));
+    } else if decision.redirect().is_some() {
+        report_redirect(&decision);
     }
     send((setup.agent.encode)(event, &decision, &notices).stdout)
 }
 
-/// A corrected call: the quarantine is there before it runs, and the user sees what moved.
-fn redirected(setup: &Setup, decision: &Decision) -> std::io::Result<()> {
+/// Creates the quarantine that a corrected call needs. Done before the decision is recorded, because
+/// the call is denied if this fails.
+fn with_quarantine(setup: &Setup, decision: Decision) -> Decision {
+    if decision.verdict() > Verdict::Allow || decision.redirect().is_none() {
+        return decision;
+    }
     if let Some(dir) = &setup.loaded.policy.quarantine.dir
         && let Some(path) = dir.value.prefix(&setup.context.workspace)
+        && let Err(error) = files::private_dir(path.as_path())
     {
-        files::private_dir(path.as_path())?;
+        let text = format!("cannot create the quarantine directory {path}: {error}");
+        return decision.and(Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, text));
     }
+    decision
+}
+
+/// Shows the user what a corrected call moves.
+fn report_redirect(decision: &Decision) {
     for moved in decision.redirect().into_iter().flat_map(|redirect| &redirect.moves) {
         terminal::error_line(&format!("[ringwall] {moved}"));
     }
-    Ok(())
 }
 
-/// Refuses a call because nothing can be judged.
+/// Denies a call because the configuration cannot be used.
 fn refuse(agent: &Agent, event: &Event, error: &SetupError) -> ExitCode {
     let reason = Reason::deny(Rule::Config, Origin::BuiltIn, error.to_string())
-        .with(Remedy::advice("only the user can mend it; `ringwall policy check` says how"));
+        .with(Remedy::advice("only the user can fix this; `ringwall policy check` shows where"));
     terminal::error_line(&format!("ringwall: {error}"));
     send((agent.encode)(event, &Decision::single(reason), &[]).stdout)
 }
 
-/// What every record, and every refusal, has to say about the policy itself.
+/// What every record and every denial reports about the configuration itself.
 fn notes(setup: &Setup) -> Vec<String> {
     let mut notes = Vec::new();
     let mut untrusted = BTreeMap::new();
@@ -162,20 +169,20 @@ fn notes(setup: &Setup) -> Vec<String> {
     }
     for (file, lines) in untrusted {
         notes.push(format!(
-            "{lines} line(s) of {} would allow more and are not trusted; `ringwall policy check` \
-             shows them",
+            "{lines} line(s) of {} would allow more than your own configuration and are not \
+             trusted; `ringwall policy check` shows them",
             terminal::plain(&file.display().to_string())
         ));
     }
     let variables = setup.loaded.warnings.iter().filter(|w| w.origin.file().is_none());
     notes.extend(variables.map(|warning| terminal::plain(&warning.to_string())));
     if setup.loaded.policy.guard.on_error.value == OnError::Allow {
-        notes.push("guard.on_error is \"allow\": calls run when judging them fails".into());
+        notes.push("guard.on_error is \"allow\": calls run even if checking them fails".into());
     }
     notes
 }
 
-/// Appends to the audit log. `Ok` holds what was repaired on the way.
+/// Appends to the audit log. `Ok` holds what was repaired in the log.
 fn record(
     setup: &Setup,
     event: &Event,
@@ -207,20 +214,20 @@ fn record(
     log.append(&record).map(|appended| appended.notices).map_err(|error| error.to_string())
 }
 
-/// Reads by commands are many and mostly harmless; the command itself is kept, and the rule that
-/// refused one.
+/// Commands read many files, and most of these reads are harmless. The record keeps the command
+/// itself, and the rule that denied it.
 fn worth_keeping(action: &Action) -> bool {
     !matches!(action, Action::Path { access: Access::Read, by: Some(_), .. } | Action::Place { .. })
 }
 
-/// Writes the answer in one piece; half an answer would count as none.
+/// Writes the whole answer. An agent ignores half an answer, so a failure blocks the call.
 fn send(answer: Vec<u8>) -> ExitCode {
     let mut rest = answer.as_slice();
     while !rest.is_empty() {
         match rustix::io::write(rustix::stdio::stdout(), rest) {
             Ok(written) => rest = rest.get(written..).unwrap_or_default(),
             Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return block(&format!("the answer could not be written: {error}")),
+            Err(error) => return block(&format!("cannot write the answer: {error}")),
         }
     }
     ExitCode::SUCCESS
@@ -230,10 +237,10 @@ fn block(why: &str) -> ExitCode {
     ExitCode::from(blocked(why))
 }
 
-/// Says why, and gives the status that blocks, or lets pass where the user wants that.
+/// Prints why, and returns the exit status: blocking, or not where the user has set that.
 fn blocked(why: &str) -> u8 {
     let code = ON_ERROR.load(Ordering::Relaxed);
-    let outcome = if code == BLOCK { "blocked" } else { "let through (guard.on_error)" };
+    let outcome = if code == BLOCK { "blocked" } else { "allowed (guard.on_error)" };
     terminal::error_line(&format!("ringwall: the call is {outcome}: {why}"));
     code
 }
@@ -248,21 +255,23 @@ fn fail_closed_on_panic() {
 fn fail_closed_on_deadline() {
     let watch = std::thread::Builder::new().stack_size(64 << 10).spawn(|| {
         std::thread::sleep(deadline());
-        std::process::exit(i32::from(blocked("no decision in time")));
+        std::process::exit(i32::from(blocked("no decision within the time limit")));
     });
     if let Err(error) = watch {
-        std::process::exit(i32::from(blocked(&format!("no watchdog could be started: {error}"))));
+        std::process::exit(i32::from(blocked(&format!(
+            "cannot start the watchdog thread: {error}"
+        ))));
     }
 }
 
-/// Tests of debug builds that start hundreds of hooks at once on a busy machine are patient.
+/// Tests of debug builds start hundreds of hooks at once on a busy machine, and wait longer.
 fn deadline() -> Duration {
     let patient =
         cfg!(debug_assertions) && std::env::var("RINGWALL_FAULT").as_deref() == Ok("patient");
     if patient { DEADLINE * 30 } else { DEADLINE }
 }
 
-/// Lets tests of debug builds see what a panic and a stall end as.
+/// Lets tests of debug builds cause a panic or a stall.
 fn inject_fault() {
     #[cfg(debug_assertions)]
     match std::env::var("RINGWALL_FAULT").as_deref() {

@@ -1,4 +1,4 @@
-//! `ringwall init`: from nothing to a guarded project in one command.
+//! `ringwall init`: sets up a project in one command.
 
 use std::process::ExitCode;
 
@@ -13,13 +13,13 @@ use crate::files;
 use crate::setup::settings_file;
 use crate::terminal;
 
-/// The file a project starts with. It narrows only, so it needs no trust.
-const TEMPLATE: &str = r#"# What coding agents may do in this project.
-# `ringwall policy show` prints the effective values; `ringwall grant …` adds to the lists.
+/// The file that a project starts with. It only denies, so it needs no trust.
+const TEMPLATE: &str = r#"# What coding agents are allowed to do in this project.
+# `ringwall policy show` prints the effective values; `ringwall grant` adds to the lists.
 version = 1
 
 [filesystem]
-# Neither readable nor writable, at any depth.
+# These files cannot be read or written, in any directory.
 deny_read = ["**/.env", "**/*.pem"]
 # allow_read = ["../shared-lib"]
 
@@ -33,7 +33,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     let root = facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone());
     let file = Project::around(&places.cwd, &places.home).grant_file();
     if file.symlink_metadata().is_ok() {
-        terminal::print(&format!("{} is kept as it is\n", file.display()));
+        terminal::print(&format!("kept {} unchanged\n", file.display()));
     } else {
         let failed = |error| Failure::new(format!("cannot write {}: {error}", file.display()));
         files::replace(&file, TEMPLATE).map_err(failed)?;
@@ -51,7 +51,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     if !found {
         let names: Vec<_> = agents::ALL.iter().map(|agent| agent.name).collect();
         terminal::print(&format!(
-            "no agent was found; once there is one: ringwall install {}\n",
+            "found no agent; after you install one, run: ringwall install {}\n",
             names.join("|")
         ));
     }

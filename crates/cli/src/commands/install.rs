@@ -1,4 +1,4 @@
-//! `ringwall install|uninstall AGENT`.
+//! `ringwall install` and `ringwall uninstall`: add the hook to an agent's settings, and remove it.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,24 +37,24 @@ pub(super) fn uninstall(args: &InstallArgs) -> Result<ExitCode, Failure> {
         terminal::print(&format!("{} does not exist\n", path.display()));
         return Ok(ExitCode::SUCCESS);
     };
-    // Nobody touched the file since: put back exactly what was there.
+    // The file was not edited since, so exactly the old text can be restored.
     let before = known.filter(|known| known.left_as(&text)).map(|known| known.before);
     let before = before.map(|hash| hash.map(|hash| installs.list.backup(&hash)).transpose());
     let said = match before {
         Some(Ok(None)) => {
             files::remove(&path).map_err(|error| cannot("remove", &path, &error))?;
-            format!("removed {}, which did not exist before\n", path.display())
+            format!("removed {}, which did not exist before the install\n", path.display())
         }
         Some(Ok(Some(before))) => {
             files::replace(&path, &before).map_err(|error| cannot("write", &path, &error))?;
-            format!("{} is as it was before\n", path.display())
+            format!("restored {} as it was before the install\n", path.display())
         }
         Some(Err(_)) | None => match agents::uninstall(agent, &text, &programs)
             .map_err(Failure::new)?
         {
             Some(edited) => {
                 files::replace(&path, &edited).map_err(|error| cannot("write", &path, &error))?;
-                format!("took the hook out of {}\n", path.display())
+                format!("removed the hook from {}\n", path.display())
             }
             None => format!("the hook is not in {}\n", path.display()),
         },
@@ -64,7 +64,7 @@ pub(super) fn uninstall(args: &InstallArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Puts the hook into one settings file, and says so.
+/// Adds the hook to one settings file, and returns what to print.
 pub(super) fn install_hook(
     agent: &'static Agent,
     places: &Places,
@@ -88,12 +88,13 @@ pub(super) fn install_hook(
     if let Some(why) = never_called(agent, &after) {
         return Err(unusable(&why));
     }
-    // The backup is noted first: a crash in between leaves a backup too many, not one too few.
-    let failed = |error: std::io::Error| Failure::new(format!("cannot note the install: {error}"));
+    // The backup is written first: a crash in between leaves one backup too many, not too few.
+    let failed =
+        |error: std::io::Error| Failure::new(format!("cannot record the install: {error}"));
     let known = installs.take(agent.name, &path);
     let before = match known.filter(|known| known.left_as(text)) {
         Some(known) => known.before,
-        // Edited since, or never seen: what counts is what the user has there now.
+        // Edited since, or not ours: keep what the user has there now.
         None => before
             .as_deref()
             .map(|text| {
@@ -117,7 +118,7 @@ pub(super) fn install_hook(
     Ok(report(agent, &path, &found, &hook, &after))
 }
 
-/// What was done, what became of arguments that stood there, and what the agent makes of it.
+/// What was done, what became of the old arguments, and whether the agent accepts the file.
 fn report(
     agent: &Agent,
     path: &Path,
@@ -135,29 +136,32 @@ fn report(
     dropped.dedup();
     for args in dropped.iter().filter(|args| !args.is_empty()) {
         let args = plain(args);
-        text.push_str(&format!("took out `{args}`, with which the hook was started until now\n"));
+        text.push_str(&format!("removed `{args}` from the hook's arguments\n"));
     }
     if let Opinion::Rejects(complaints) = client::opinion(agent, after) {
         for complaint in complaints {
             let complaint = plain(&complaint);
-            text.push_str(&format!("but {} may ignore that file: {complaint}\n", agent.title));
+            text.push_str(&format!("warning: {} may ignore this file: {complaint}\n", agent.title));
         }
     }
     text
 }
 
-/// Why an agent with these settings would not call our hook, as far as that is certain.
+/// Why an agent with these settings would not call our hook, where that is certain.
 fn never_called(agent: &Agent, text: &str) -> Option<String> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let settings = serde_json::from_str(text).unwrap_or_default();
     let rules = &agent.settings_rules;
     policy::hooks_off(rules, &settings).or_else(|| {
         let key = policy::wrong_shape(rules, &settings)?;
-        Some(format!("{} cannot use `{key}`, and ignores the whole file", agent.title))
+        Some(format!(
+            "{} does not accept the value of `{key}` and ignores the whole file",
+            agent.title
+        ))
     })
 }
 
-/// Without a shell where the agent is known to manage that; every version can start a shell.
+/// Without a shell where the agent's version supports it; every version supports a shell.
 fn form(agent: &Agent) -> Form {
     match (agent.exec_form_since, client::version_of(agent)) {
         (Some(since), Some((_, version))) if version >= since => Form::Exec,
@@ -168,7 +172,7 @@ fn form(agent: &Agent) -> Form {
 fn own_path() -> Result<String, Failure> {
     let path = std::env::current_exe().map_err(Failure::new)?;
     path.into_os_string().into_string().map_err(|path| {
-        Failure::new(format!("the path of this program is not text: {}", path.display()))
+        Failure::new(format!("the path of this program is not valid UTF-8: {}", path.display()))
     })
 }
 
@@ -195,13 +199,13 @@ fn read(path: &Path) -> Result<Option<String>, Failure> {
 fn open_installs(places: &Places) -> Result<LockedInstalls, Failure> {
     LockedInstalls::open(&places.state_dir).map_err(|error| {
         let dir = places.state_dir.display();
-        Failure::new(format!("the list of installs cannot be read: {error}"))
-            .hint(format!("move {dir}/installs.json away, and install again"))
+        Failure::new(format!("cannot read the list of installs: {error}"))
+            .hint(format!("move {dir}/installs.json away, then install again"))
     })
 }
 
 fn known(name: &str) -> Result<&'static Agent, Failure> {
-    agents::find(name).ok_or_else(|| Failure::usage(format!("there is no agent `{name}`")))
+    agents::find(name).ok_or_else(|| Failure::usage(format!("unknown agent `{name}`")))
 }
 
 fn cannot(verb: &str, path: &Path, error: &std::io::Error) -> Failure {

@@ -24,7 +24,7 @@ use crate::terminal;
 /// Runs the verb.
 pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     match args.verb {
-        // Started by an agent; `main` takes the short way, this one serves odd spellings.
+        // `main` handles the usual command line of an agent before it gets here.
         Verb::Hook(args) => Ok(hook::run(&args.agent, &args.common.into())),
         Verb::Run(args) => run::run(args),
         Verb::Explain(args) => explain::run(args),
@@ -47,21 +47,24 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
     }
 }
 
-/// What changes an agent's ground is for the user to type, not for the agent.
+/// Commands that change what an agent is allowed to do are for the user, not for the agent.
 fn refuse_agents(verb: &str) -> Result<(), Failure> {
     let inside = agents::ALL.iter().find(|agent| std::env::var_os(agent.shell_marker).is_some());
     match inside {
         Some(agent) => Err(Failure::not_permitted(format!(
-            "`ringwall {verb}` was started by {}; it changes what an agent may do, so only the \
-             user can run it",
+            "`ringwall {verb}` was started by {}, but it changes what agents are allowed to do, so \
+             only the user can run it",
             agent.title
         ))
-        .hint(format!("run it yourself, in a terminal of your own (${})", agent.shell_marker))),
+        .hint(format!(
+            "run it in a terminal outside the agent, where ${} is not set",
+            agent.shell_marker
+        ))),
         None => Ok(()),
     }
 }
 
-/// A file that cannot be used. What it says of itself must not look like what we say.
+/// A file that cannot be used. Its text is escaped, so that it cannot imitate our own messages.
 fn unusable(error: impl ToString) -> Failure {
     Failure::config(terminal::plain(&error.to_string()))
 }
@@ -73,19 +76,16 @@ fn setup_failed(error: SetupError) -> Failure {
                 format!("\n  {}", terminal::plain(&problem.to_string()))
             };
             let problems = error.problems.iter().map(problem);
-            Failure::config(format!(
-                "the configuration cannot be used{}",
-                problems.collect::<String>()
-            ))
-            .hint("until this is mended, every call of an agent is refused")
+            Failure::config(format!("invalid configuration{}", problems.collect::<String>()))
+                .hint("all agent calls are denied until this is fixed")
         }
         SetupError::Workspace(_) => Failure::usage(error),
         SetupError::Places(_) => Failure::unavailable(error)
-            .hint("set HOME to your home directory, and start in a directory that is there"),
+            .hint("set HOME to your home directory, and start in a directory that exists"),
     }
 }
 
-/// An action in a few words, for people.
+/// An action in a few words.
 fn describe(action: &Action) -> String {
     match action {
         Action::Path { access, path, by } => {
@@ -94,15 +94,15 @@ fn describe(action: &Action) -> String {
         }
         Action::Place { path, by } => format!("{by}: move or remove all of {}", path.at.display()),
         Action::Enter { path, by } => format!("{by}: work in {}", path.at.display()),
-        Action::Fetch(fetch) => format!("{}: fetch to {}", fetch.by, fetch.to.at.display()),
-        Action::RunFetched { part } => format!("run what was fetched: {part}"),
-        Action::Opaque { part, why } => format!("not known: {part} ({why})"),
+        Action::Fetch(fetch) => format!("{}: download to {}", fetch.by, fetch.to.at.display()),
+        Action::RunFetched { part } => format!("run downloaded content: {part}"),
+        Action::Opaque { part, why } => format!("unknown: {part} ({why})"),
         Action::Run { command, .. } => format!("run {command}"),
         Action::Connect { target } => format!("connect to {target}"),
         Action::LeaveSandbox { field } => format!("leave the sandbox ({field})"),
-        Action::AskPerson { tool } => format!("wait for a person ({tool})"),
+        Action::AskPerson { tool } => format!("wait for the user ({tool})"),
         Action::ChangeSettings { path } => format!("change settings {}", path.display()),
-        Action::NoEffect { .. } => "none that the policy governs".to_owned(),
-        Action::Invalid { field, problem } => format!("unclear: `{field}`, {problem}"),
+        Action::NoEffect { .. } => "nothing that the policy covers".to_owned(),
+        Action::Invalid { field, problem } => format!("invalid: `{field}`, {problem}"),
     }
 }

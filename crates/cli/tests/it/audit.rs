@@ -115,8 +115,8 @@ fn a_log_that_cannot_be_written_is_noticed_on_every_decision() {
         assert_eq!(answer.verdict(), "allow");
         let shown: Value = serde_json::from_str(&answer.stdout).unwrap();
         let message = shown["systemMessage"].as_str().unwrap();
-        assert!(message.contains("could not be recorded"), "{message}");
-        assert!(answer.stderr.contains("could not be recorded"), "{}", answer.stderr);
+        assert!(message.contains("cannot write to the audit log"), "{message}");
+        assert!(answer.stderr.contains("cannot write to the audit log"), "{}", answer.stderr);
     }
     world.write("home/.config/ringwall/ringwall.toml", "[audit]\non_failure = \"deny\"\n");
     let answer = world.hook("Bash", &call);

@@ -152,7 +152,7 @@ fn an_input_that_never_ends_is_blocked_by_the_deadline() {
     let output = child.wait_with_output().unwrap();
     drop(stdin);
     assert_eq!(output.status.code(), Some(2));
-    assert!(crate::world::text(&output.stderr).contains("no decision in time"));
+    assert!(crate::world::text(&output.stderr).contains("no decision within the time limit"));
 }
 
 #[test]
@@ -177,7 +177,9 @@ fn a_closed_stdout_is_a_block() {
 #[test]
 fn a_panic_and_a_stall_end_as_a_block() {
     let world = World::new();
-    for (fault, said) in [("panic", "internal error at "), ("stall", "no decision in time")] {
+    for (fault, said) in
+        [("panic", "internal error at "), ("stall", "no decision within the time limit")]
+    {
         let mut command = world.hook_command();
         command.env("RINGWALL_FAULT", fault);
         let event = json!({"tool_name": "Bash", "tool_input": bash("ls")});
@@ -203,7 +205,7 @@ fn on_error_allow_lets_pass_what_cannot_be_judged_and_says_so() {
     world.write("home/.config/ringwall/ringwall.toml", "[guard]\non_error = \"allow\"\n");
     let answer = feed(world.hook_command(), b"not json");
     assert_eq!(answer.code, Some(0));
-    assert!(answer.stderr.contains("let through (guard.on_error)"), "{}", answer.stderr);
+    assert!(answer.stderr.contains("allowed (guard.on_error)"), "{}", answer.stderr);
     // A refusal is a result, not an error.
     assert_eq!(world.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "deny");
     assert!(world.said(&["audit", "tail", "--json"]).contains("guard.on_error is"));

@@ -296,6 +296,31 @@ fn a_redirect_says_what_moved_and_makes_the_quarantine() {
 }
 
 #[test]
+fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
+    let ground = Ground::new();
+    // No one, not even root, can create a directory in sysfs.
+    let lines = "version = 1\n[quarantine]\ndir = \"/sys/ringwall-quarantine\"\n";
+    let config = ground.root.join("sysfs.toml");
+    std::fs::write(&config, lines).unwrap();
+    let mut hook = ground.hook(&ground.worktree(), None);
+    hook.env("RINGWALL_CONFIG", config);
+    let event = json!({
+        "session_id": "s", "cwd": ground.worktree(), "permission_mode": "default",
+        "hook_event_name": "PreToolUse", "tool_name": "Bash",
+        "tool_input": {"command": "git clone https://example.org/o/r.git", "description": "d"},
+    });
+    let judged = Judged::read(feed(hook, event.to_string().as_bytes()));
+    assert_eq!(judged.verdict, "deny");
+    assert!(judged.reason.contains("cannot create the quarantine directory"), "{}", judged.reason);
+    assert!(!judged.stderr.contains("redirected"), "{}", judged.stderr);
+    let log = ground.home().join(".local/state/ringwall/audit/log.jsonl");
+    let log = std::fs::read_to_string(log).unwrap();
+    let record: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
+    assert_eq!((&record["verdict"], &record["tool"]), (&json!("deny"), &json!("Bash")));
+    assert!(record["rules"].to_string().contains("quarantine.dir"), "{record}");
+}
+
+#[test]
 fn two_downloads_under_one_name_are_refused() {
     let ground = Ground::new();
     let command = "git clone https://example.org/a/r; git clone https://example.org/b/r";

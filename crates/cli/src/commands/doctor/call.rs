@@ -13,16 +13,16 @@ use crate::child;
 use crate::pipeline;
 use crate::setup::{Options, Setup};
 
-/// Our own deadline is far below, the agent's far above.
+/// The hook's own deadline is far shorter, the agent's is far longer.
 const LIMIT: Duration = Duration::from_secs(5);
 
-/// One call that must be refused for its flag, one that must pass, and one that must be refused for
-/// where it leads.
+/// One call that must be denied for its flag, one that must be allowed, and one that must be denied
+/// for its path.
 pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookCommand) -> Vec<Check> {
     let place = format!("{event} in {}", path.display());
     let outside = outside(setup, hook);
     let (state, text) = match outcome(setup, hook, outside.as_ref()) {
-        Ok(()) => (State::Good, "refuses what it must, passes what it may".to_owned()),
+        Ok(()) => (State::Good, "denies what it must deny, allows a harmless call".to_owned()),
         Err(why) => (State::Bad, why),
     };
     let name = setup.agent.name;
@@ -30,36 +30,38 @@ pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookComman
     let remedy = (state == State::Bad).then_some(remedy.as_str());
     let mut checks = vec![check(name, state, format!("{place}: {text}"), remedy)];
     if outside.is_none() {
-        let text = format!("{place}: the policy lets every place be read, so none was tried");
+        let text = format!(
+            "{place}: a denied read was not tried, because the policy allows reading everywhere"
+        );
         checks.push(check(name, State::Note, text, None));
     }
     checks
 }
 
 fn outcome(setup: &Setup, hook: &HookCommand, outside: Option<&Value>) -> Result<(), String> {
-    let let_pass = "let a call pass that must be refused";
+    let allowed = "allowed a call that must be denied";
     let leaving = json!({"command": "true", "dangerouslyDisableSandbox": true});
     if answer(hook, setup, &call(setup, "Bash", &leaving))? != Verdict::Deny {
-        return Err(let_pass.into());
+        return Err(allowed.into());
     }
     if answer(hook, setup, &call(setup, "Bash", &json!({"command": "true"})))? != Verdict::Allow {
-        return Err("refuses a harmless call".into());
+        return Err("denied a harmless call".into());
     }
     match outside {
         Some(outside) if answer(hook, setup, outside)? != Verdict::Deny => {
-            Err(format!("{let_pass}: reading outside the workspace"))
+            Err(format!("{allowed}: a read outside the workspace"))
         }
         _ => Ok(()),
     }
 }
 
-/// A call to read what the policy in force for this hook does not let be read, if there is such.
+/// A call that reads what this hook's policy denies, if there is such a path.
 fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
     let workspace = setup.context.workspace.as_path();
     let phase = hook.phase_args().last().map(|arg| arg.trim_start_matches("--phase=").to_owned());
     let options = Options { workspace: Some(workspace.into()), phase, ..Options::default() };
     let in_force = Setup::prepare(setup.agent, &options, "doctor").ok()?;
-    // A name that nobody can have prepared for.
+    // No one can have prepared for this name.
     let name = format!("ringwall-doctor-{}", std::process::id());
     let dirs = [workspace.parent()?, setup.places.home.as_path(), Path::new("/")];
     let mut calls =
@@ -99,13 +101,13 @@ fn answer(hook: &HookCommand, setup: &Setup, call: &Value) -> Result<Verdict, St
     };
     command.current_dir(workspace).env(setup.agent.project_dir_variable, workspace);
     let ended = child::run(&mut command, call.to_string().as_bytes(), LIMIT)
-        .map_err(|error| format!("it cannot be called: {error}"))?;
+        .map_err(|error| format!("cannot call the hook: {error}"))?;
     verdict(ended.status.code(), &ended.stdout).ok_or_else(|| {
-        format!("it answered nothing usable: {}", String::from_utf8_lossy(&ended.stderr).trim())
+        format!("the hook gave no valid answer: {}", String::from_utf8_lossy(&ended.stderr).trim())
     })
 }
 
-/// What the client would make of an answer.
+/// What the agent would do with an answer.
 fn verdict(code: Option<i32>, stdout: &[u8]) -> Option<Verdict> {
     match (code, stdout) {
         (Some(2), _) => Some(Verdict::Deny),

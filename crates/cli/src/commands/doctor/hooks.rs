@@ -1,4 +1,4 @@
-//! The settings of one agent: whether they call our hook, and whether the agent takes them.
+//! The settings of one agent: whether they call our hook, and whether the agent accepts them.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ pub(super) fn checks(setup: &Setup) -> Vec<Check> {
         None => check(agent.name, State::Note, format!("`{}` is not on PATH", agent.program), None),
     }];
     let installs = Installs::read(&setup.places.state_dir).unwrap_or_else(|error| {
-        let text = format!("the list of installs cannot be read: {error}");
+        let text = format!("cannot read the list of installs: {error}");
         let remedy = format!("move {}/installs.json away", setup.places.state_dir.display());
         checks.push(check(agent.name, State::Bad, text, Some(&remedy)));
         Installs::default()
@@ -33,7 +33,7 @@ pub(super) fn checks(setup: &Setup) -> Vec<Check> {
         checks.extend(found.checks);
     }
     if !hooked {
-        // An agent that is not there needs no hook.
+        // An agent that is not installed needs no hook.
         let state = if version.is_some() { State::Bad } else { State::Note };
         let remedy = remedy(setup);
         checks.push(check(agent.name, state, "the hook is not installed", Some(&remedy)));
@@ -48,7 +48,7 @@ fn remedy(setup: &Setup) -> String {
 /// What was found in one settings file.
 #[derive(Default)]
 struct Found {
-    /// Our hook is in it, in whatever state, or was put there.
+    /// Our hook is in it, in whatever state, or was installed there.
     hooked: bool,
     checks: Vec<Check>,
 }
@@ -64,7 +64,11 @@ fn settings(setup: &Setup, installs: &Installs, path: &Path) -> Found {
         FileText::Text(text) => text,
         FileText::Missing if recorded.is_none() => return found,
         FileText::Missing => {
-            say(State::Bad, "it is gone, and the hook with it".into(), Some(&remedy(setup)));
+            say(
+                State::Bad,
+                "the file was removed, and the hook with it".into(),
+                Some(&remedy(setup)),
+            );
             return Found { hooked: true, ..found };
         }
         FileText::Unreadable(why) => {
@@ -76,36 +80,40 @@ fn settings(setup: &Setup, installs: &Installs, path: &Path) -> Found {
         match agents::installed(agent, &text, &installs.programs(agent.name)) {
             Ok(installed) => installed,
             Err(error) => {
-                say(State::Bad, error.to_string(), Some("mend it by hand"));
+                say(State::Bad, error.to_string(), Some("fix it by hand"));
                 return Found { hooked: recorded.is_some(), ..found };
             }
         };
     let value = serde_json::from_str(text.strip_prefix('\u{feff}').unwrap_or(&text));
     let value: Value = value.unwrap_or_default();
     for (state, text) in values(setup, &value) {
-        say(state, text, Some("remove or mend that key"));
+        say(state, text, Some("remove or fix that key"));
     }
     for change in &changes {
         say(State::Bad, format!("the hook was changed: {change}"), Some(&remedy(setup)));
     }
-    let stands = |group: &HookGroup| group.stands_in(&value);
-    if changes.is_empty() && recorded.is_some_and(|install| !install.groups.iter().all(stands)) {
-        let gone = "the hook that was installed here is gone";
+    let is_there = |group: &HookGroup| group.stands_in(&value);
+    if changes.is_empty() && recorded.is_some_and(|install| !install.groups.iter().all(is_there)) {
+        let gone = "the hook that was installed here was removed";
         let other = "the hook was changed: it is not the one that was installed";
         let text = if hooks.is_empty() { gone } else { other };
         say(State::Bad, text.into(), Some(&remedy(setup)));
     }
     if !hooks.is_empty() {
         match client::opinion(agent, &text) {
-            Opinion::Accepts => say(State::Good, format!("{} takes it", agent.title), None),
+            Opinion::Accepts => say(State::Good, format!("{} accepts it", agent.title), None),
             Opinion::Rejects(complaints) => {
                 for complaint in complaints {
                     let text = format!("{} may ignore all of it: {complaint}", agent.title);
-                    say(State::Bad, text, Some("mend it by hand"));
+                    say(State::Bad, text, Some("fix it by hand"));
                 }
             }
             Opinion::Unknown(why) => {
-                say(State::Note, format!("not proven that {} takes it: {why}", agent.title), None);
+                say(
+                    State::Note,
+                    format!("cannot check whether {} accepts it: {why}", agent.title),
+                    None,
+                );
             }
         }
     }
@@ -121,11 +129,14 @@ fn values(setup: &Setup, settings: &Value) -> Vec<(State, String)> {
     let mut found = Vec::new();
     found.extend(policy::hooks_off(rules, settings).map(|why| (State::Bad, why)));
     found.extend(policy::wrong_shape(rules, settings).map(|key| {
-        let text = format!("{} cannot use `{key}`, and ignores the file", setup.agent.title);
+        let text = format!(
+            "{} does not accept the value of `{key}` and ignores the file",
+            setup.agent.title
+        );
         (State::Bad, text)
     }));
     found.extend(policy::moves_ground(rules, settings, &Value::Null).map(|name| {
-        (State::Note, format!("`env.{name}` moves the ground that our hook stands on"))
+        (State::Note, format!("`env.{name}` changes the environment that our hook runs in"))
     }));
     found
 }

@@ -1,4 +1,4 @@
-//! The wall, proved from inside: forbidden acts are tried behind it, by this very program.
+//! Tests the sandbox from the inside: this program runs itself in it and tries forbidden actions.
 
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt;
@@ -14,10 +14,10 @@ use crate::failure::Failure;
 use crate::setup::Setup;
 use crate::terminal;
 
-/// The variable that must not pass.
+/// An environment variable that must not be visible in the sandbox.
 const VARIABLE: &str = "RINGWALL_DOCTOR_CANARY";
 
-/// Tries the acts and prints how they went, for the process that started this one.
+/// Tries the actions and prints the results as JSON, for the process that started this one.
 pub(crate) fn try_acts(targets: &str) -> Result<ExitCode, Failure> {
     let targets: Targets = serde_json::from_str(targets).map_err(Failure::usage)?;
     let acts = sandbox::try_all(&targets);
@@ -28,7 +28,9 @@ pub(crate) fn try_acts(targets: &str) -> Result<ExitCode, Failure> {
 pub(super) fn checks(setup: &Setup) -> Vec<Check> {
     match prove(setup) {
         Ok(checks) => checks,
-        Err(why) => vec![check("wall", State::Bad, why, Some("`ringwall run -- true` says more"))],
+        Err(why) => {
+            vec![check("sandbox", State::Bad, why, Some("`ringwall run -- true` shows more"))]
+        }
     }
 }
 
@@ -44,7 +46,7 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
         .arg(scratch.dir.path().join("workspace"))
         .arg("--events")
         .arg(scratch.dir.path().join("events"))
-        // What the user's own level allows is no matter of whether the wall holds.
+        // Whether the sandbox works does not depend on the user's own level.
         .args(["--level", "readwrite"])
         .arg("--allow-read")
         .arg(&exe)
@@ -65,41 +67,42 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
         .find(|event| event["event"] == "started")
         .unwrap_or_default();
     let mut checks = vec![kind(&started)];
-    checks.extend(lacking(&started));
-    let refused = acts.iter().filter(|act| act.contained).count();
-    let text = format!("{refused} of {} forbidden acts were contained", acts.len());
-    let state = if refused == acts.len() { State::Good } else { State::Bad };
-    checks.push(check("wall", state, text, None));
+    checks.extend(missing(&started));
+    let contained = acts.iter().filter(|act| act.contained).count();
+    let text = format!("{contained} of {} forbidden actions were contained", acts.len());
+    let state = if contained == acts.len() { State::Good } else { State::Bad };
+    checks.push(check("sandbox", state, text, None));
     checks.extend(acts.iter().map(|act| {
         let state = if act.contained { State::Good } else { State::Bad };
-        check("  act", state, format!("{}: {}", act.name, act.detail), None)
+        check("  action", state, format!("{}: {}", act.name, act.detail), None)
     }));
     Ok(checks)
 }
 
 fn kind(started: &Value) -> Check {
-    let wall = &started["wall"];
-    let word = |key: &str| wall[key].as_str().unwrap_or("nothing").to_owned();
-    let landlock = &wall["landlock"];
+    // The key is called `wall` in events.
+    let sandbox = &started["wall"];
+    let word = |key: &str| sandbox[key].as_str().unwrap_or("nothing").to_owned();
+    let landlock = &sandbox["landlock"];
     let text = format!(
-        "enforced by {}, attributed by {}, Landlock {landlock}",
+        "enforced by {}, denied paths found by {}, Landlock ABI {landlock}",
         word("enforcement"),
         word("attribution")
     );
-    check("wall", State::Good, text, None)
+    check("sandbox", State::Good, text, None)
 }
 
-fn lacking(started: &Value) -> Vec<Check> {
-    let lacking = started.pointer("/wall/lacking").and_then(Value::as_array);
-    let lacking = lacking.cloned().unwrap_or_default();
-    let note = |lack: &Value| {
-        let text = lack["what"].as_str().unwrap_or_default();
-        check("wall", State::Note, text, lack["remedy"].as_str())
+fn missing(started: &Value) -> Vec<Check> {
+    let missing = started.pointer("/wall/lacking").and_then(Value::as_array);
+    let missing = missing.cloned().unwrap_or_default();
+    let note = |part: &Value| {
+        let text = part["what"].as_str().unwrap_or_default();
+        check("sandbox", State::Note, text, part["remedy"].as_str())
     };
-    lacking.iter().map(note).collect()
+    missing.iter().map(note).collect()
 }
 
-/// Things of our own that the acts are tried on; all of them are gone afterwards.
+/// Files and sockets that the actions are tried on. All of them are removed afterwards.
 struct Scratch {
     dir: tempfile::TempDir,
     targets: Targets,
@@ -129,7 +132,7 @@ impl Scratch {
         let address = SocketAddr::from_abstract_name(&name).map_err(text)?;
         let abstract_socket = UnixListener::bind_addr(&address).map_err(text)?;
         let open = std::fs::File::open(&file).map_err(text)?;
-        // Left open on purpose, as a careless caller would.
+        // Inherited on purpose, as by a careless caller.
         rustix::io::fcntl_setfd(&open, FdFlags::empty()).map_err(|error| error.to_string())?;
         let descriptor = std::os::fd::AsRawFd::as_raw_fd(&open);
         let targets = Targets {
