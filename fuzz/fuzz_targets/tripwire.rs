@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
 use sandbox::Attempt;
-use sandbox::tripwire::{Answer, Seen, Terrain, Tripwire};
+use sandbox::tripwire::{Answer, Seen, Contents, Tripwire};
 
 struct Ground;
 
-impl Terrain for Ground {
+impl Contents for Ground {
     fn look(&mut self, path: &Path, _pid: u32) -> Seen {
         match path.as_os_str().len() % 5 {
             0 => Seen::Way,

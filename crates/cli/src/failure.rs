@@ -50,6 +50,12 @@ impl Failure {
         Self { code: NOT_PERMITTED, ..Self::new(error) }
     }
 
+    /// The message.
+    #[cfg(test)]
+    pub(crate) fn message(&self) -> &str {
+        &self.error
+    }
+
     /// The exit status.
     #[cfg(test)]
     pub(crate) fn code(&self) -> u8 {

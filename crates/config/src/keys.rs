@@ -7,9 +7,7 @@
 //! field in `policy/src/rules.rs`.
 
 use model::{Enforcement, Level, Origin, Verdict};
-use policy::{
-    OnAuditFailure, OnError, PathRule, Phase, Policy, QuarantineMode, ViolationAction,
-};
+use policy::{OnAuditFailure, OnError, PathRule, Phase, Policy, QuarantineMode, ViolationAction};
 use schemars::JsonSchema;
 use serde::Deserialize;
 

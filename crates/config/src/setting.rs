@@ -5,8 +5,8 @@
 //! [`Wider`] says which change of a key allows more.
 
 use facts::Places;
-use model::{ByteSize, DomainRule, Level, Origin, Sourced, Verdict};
 use model::Enforcement;
+use model::{ByteSize, DomainRule, Level, Origin, Sourced, Verdict};
 use policy::{OnAuditFailure, OnError, PathRule, QuarantineMode, ViolationAction};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! [`Event`]: what happens in a run, as values. Serialized, each is one line of `--events`.
 
 use model::{Origin, Reason, Remedy, Rule};
-use sandbox::{Got, Operation, Program, Usage};
+use sandbox::{Available, Operation, Program, Usage};
 use serde::Serialize;
 
 /// One event. Fields are only ever added.
@@ -17,7 +17,7 @@ pub enum Event {
         /// The command and its arguments.
         command: Vec<String>,
         /// What enforces, and what attributes.
-        wall: Got,
+        wall: Available,
         /// What was tried from inside, and whether it was denied.
         self_test: Vec<(String, bool)>,
         /// What was granted and does not exist on this machine.

@@ -6,7 +6,7 @@ use std::time::{Instant, SystemTime};
 
 use model::{AbsPath, Record, Verdict, shell_word};
 use policy::{OnAuditFailure, Policy, ViolationAction};
-use sandbox::{Ahead, Canary, End, Enforcement, Launch, Outcome};
+use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
 use crate::events::{Class, Ending, Event, Tampering, Violation};
 use crate::monitor::{Monitor, Sink};
@@ -23,7 +23,7 @@ pub fn run(request: &Request, events: &mut Sink<'_>) -> Result<Report, Error> {
     // The first process gets its namespaces while the plan is made here. If that fails, the reason
     // is reported when the sandbox is started.
     let prefork = (request.mechanisms.enforcement == Enforcement::Namespaces)
-        .then(|| Ahead::send(ids()).ok())
+        .then(|| Prefork::start(ids()).ok())
         .flatten();
     let prepared = prepare_for(request, Purpose::Run)?;
     Run { prepared: &prepared, request, started: SystemTime::now() }.execute(prefork, events)
@@ -41,7 +41,7 @@ struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    fn execute(&self, prefork: Option<Ahead>, events: &mut Sink<'_>) -> Result<Report, Error> {
+    fn execute(&self, prefork: Option<Prefork>, events: &mut Sink<'_>) -> Result<Report, Error> {
         let Prepared { setup, machine, plan, .. } = self.prepared;
         let clock = Instant::now();
         let mut notices = self.prepared.notices.clone();
@@ -60,11 +60,11 @@ impl<'a> Run<'a> {
         let launch = Launch {
             plan,
             command: &self.request.command,
-            asked: self.request.mechanisms,
+            requested: self.request.mechanisms,
             minimum: minimum(&setup.loaded.policy),
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
-            covers: monitor.may_hide_more(),
+            hides_new_files: monitor.may_hide_more(),
             omit: &omitted_layers(),
         };
         let outcome = match sandbox::run(&launch, prefork, &mut monitor) {
@@ -125,8 +125,9 @@ impl<'a> Run<'a> {
     ) -> Report {
         let context = &self.prepared.setup.context;
         let unseen = monitor.unseen.iter().filter(|_| exit == NOT_FOUND);
-        let grant =
-            |path: &PathBuf| (path.clone(), policy::remedy(context, model::Access::Read, path).to_string());
+        let grant = |path: &PathBuf| {
+            (path.clone(), policy::remedy(context, model::Access::Read, path).to_string())
+        };
         let stopped_by = monitor.stopped_by.clone().filter(|_| end == Ending::Violation);
         let denied = monitor.violations.iter().filter(|one| one.class != Class::Stop);
         Report {

@@ -139,7 +139,7 @@ fn missing(rules: &NetworkRules, host: &Host, port: u16) -> Option<Missing> {
         more.local_ports.push(Sourced::built_in(port));
         return passes(&more).then_some(Missing::LocalPort(port));
     }
-    // Asked without the entry: an address by itself is meant, whatever it is.
+    // Requested without the entry: an address by itself is meant, whatever it is.
     let private = host
         .address()
         .is_some_and(|address| policy::dial(rules, host, port, address).verdict == Verdict::Deny);

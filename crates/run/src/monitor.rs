@@ -13,7 +13,9 @@ use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Verdict};
 use plan::{Explainer, Mark, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
-use sandbox::{Attempt, Doors, Got, Links, News, Operation, Program, Ruling, SelfTest, Warden};
+use sandbox::{
+    Attempt, Available, Links, Listeners, News, Operation, Program, Ruling, SelfTest, Warden,
+};
 
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
 use crate::git_config::adds_nothing_harmful;
@@ -46,7 +48,7 @@ pub(crate) struct Monitor<'a, 's> {
     /// What would have been needed, for a learning run.
     learned: Learned,
     /// What enforces and attributes, once the run has started.
-    pub(crate) available: Option<Got>,
+    pub(crate) available: Option<Available>,
     /// What was denied already, so that a program that tries again and again is reported once.
     reported: BTreeSet<(String, String)>,
     /// Violations to remember beyond the run.
@@ -167,7 +169,7 @@ impl<'a, 's> Monitor<'a, 's> {
         let key = (format!("{:?}", violation.operation), violation.path.clone());
         let room = self.reported.len() < MOST_REPORTED || class == Class::Stop;
         if room && self.reported.insert(key) {
-            if let Some(Got { enforcement, attribution, .. }) = self.available {
+            if let Some(Available { enforcement, attribution, .. }) = self.available {
                 let wall = Mechanism { enforcement, attribution };
                 let (run, violation) = (self.run.clone(), violation.clone());
                 self.emit(Event::Violation { run, violation, wall });
@@ -291,7 +293,7 @@ impl Warden for Monitor<'_, '_> {
         self.rule(violation);
     }
 
-    fn knocked(&mut self, doors: Doors) -> std::io::Result<()> {
+    fn knocked(&mut self, doors: Listeners) -> std::io::Result<()> {
         self.network = Some(Network::open(doors, self.rules.clone())?);
         Ok(())
     }
@@ -334,7 +336,7 @@ impl Warden for Monitor<'_, '_> {
         }
     }
 
-    fn started(&mut self, got: &Got, test: &SelfTest, missing: &[String]) {
+    fn started(&mut self, got: &Available, test: &SelfTest, missing: &[String]) {
         self.available = Some(got.clone());
         let violation_action = match self.action {
             ViolationAction::Stop => "stop",

@@ -12,7 +12,6 @@ use proxy::{
     Answer, Connection, Ended, Heard, Listeners, Observer, Place, Proxy, Refusal, Rules, Running,
     Upstream,
 };
-use sandbox::Doors;
 
 /// What the proxy has to say.
 pub(crate) enum Told {
@@ -37,7 +36,7 @@ pub(crate) struct Network {
 
 impl Network {
     /// Serves the doors.
-    pub(crate) fn open(doors: Doors, context: NetworkRules) -> io::Result<Self> {
+    pub(crate) fn open(doors: sandbox::Listeners, context: NetworkRules) -> io::Result<Self> {
         let (teller, told, wake) = Teller::new()?;
         let listeners = Listeners {
             proxy: TcpListener::from(doors.proxy),

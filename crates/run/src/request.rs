@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use agents::Agent;
 use config::setup::{Options, SetupError};
-use sandbox::{Asked, Lack, WallError};
+use sandbox::{Lack, Requested, SandboxError};
 
 /// What to run, and how.
 #[derive(Debug, Clone, Default)]
@@ -29,7 +29,7 @@ pub struct Request {
     /// Go on after violations, and report what would have allowed them.
     pub learn: bool,
     /// The best mechanisms to use.
-    pub mechanisms: Asked,
+    pub mechanisms: Requested,
     /// Where events go, if that is a file: the run may not write it.
     pub events_file: Option<PathBuf>,
 }
@@ -123,11 +123,11 @@ impl From<SetupError> for Error {
     }
 }
 
-impl From<&WallError> for Error {
-    fn from(error: &WallError) -> Self {
+impl From<&SandboxError> for Error {
+    fn from(error: &SandboxError) -> Self {
         let mut failed = Self::unavailable(format!("cannot start the sandbox: {error}"));
         failed.lacking = error.diagnosis().to_vec();
-        if let WallError::DoesNotHold(_) = error {
+        if let SandboxError::DoesNotHold(_) = error {
             failed = failed.hint("nothing was run; `ringwall doctor` shows which part fails");
         }
         for Lack { what, name, remedy } in error.diagnosis() {

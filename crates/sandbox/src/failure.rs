@@ -38,7 +38,7 @@ pub enum Step {
     /// The process that becomes the command.
     Fork,
     /// The ways out of the run's own network.
-    Doors,
+    Listeners,
     /// Limits on resources.
     Limits,
     /// The directory to work in.
@@ -103,7 +103,7 @@ impl fmt::Display for Failed {
             Step::Processes => "mounting /proc",
             Step::Loopback => "bringing loopback up",
             Step::Fork => "starting a process",
-            Step::Doors => "making the ways out of the network",
+            Step::Listeners => "making the ways out of the network",
             Step::Limits => "setting limits",
             Step::Directory => "entering the working directory",
             Step::Capabilities => "dropping capabilities",

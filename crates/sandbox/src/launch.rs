@@ -4,15 +4,15 @@ use std::ffi::OsString;
 
 use model::{AbsPath, Plan};
 
-use crate::ahead::Ahead;
+use crate::available::{Available, Enforcement, Lack, Requested};
+use crate::child::landlock_only::LandlockOnly;
+use crate::child::prefork::Prefork;
+use crate::child::{Canary, Layer};
 use crate::failure::Failed;
-use crate::got::{Asked, Enforcement, Got, Lack};
-use crate::inside::{Canary, Layer};
+use crate::monitor::Warden;
 use crate::probe;
 use crate::supervisor::Supervisor;
-use crate::unmounted::Unmounted;
-use crate::usage::Usage;
-use crate::warden::Warden;
+use crate::supervisor::usage::Usage;
 
 /// What to run, and how.
 pub struct Launch<'a> {
@@ -21,7 +21,7 @@ pub struct Launch<'a> {
     /// The command and its arguments.
     pub command: &'a [OsString],
     /// The best to try for.
-    pub asked: Asked,
+    pub requested: Requested,
     /// The least to accept.
     pub minimum: Enforcement,
     /// What must be out of reach.
@@ -29,7 +29,7 @@ pub struct Launch<'a> {
     /// Who runs.
     pub user: (u32, u32),
     /// Whether files may have to be covered while the run goes on.
-    pub covers: bool,
+    pub hides_new_files: bool,
     /// Layers to leave out, for tests.
     pub omit: &'a [Layer],
 }
@@ -73,7 +73,7 @@ pub struct Outcome {
 
 /// Why there was no run.
 #[derive(Debug, thiserror::Error)]
-pub enum WallError {
+pub enum SandboxError {
     /// A step of the set-up failed.
     #[error("{failed}")]
     Failed {
@@ -83,10 +83,10 @@ pub enum WallError {
         diagnosis: Vec<Lack>,
     },
     /// The machine gives less than is accepted.
-    #[error("this machine gives only `{got}`, and `{minimum}` is the least that is accepted")]
+    #[error("this machine gives only `{available}`, and `{minimum}` is the least that is accepted")]
     TooWeak {
         /// What it gives.
-        got: Enforcement,
+        available: Enforcement,
         /// What is accepted.
         minimum: Enforcement,
         /// Why.
@@ -97,7 +97,7 @@ pub enum WallError {
     DoesNotHold(String),
 }
 
-impl WallError {
+impl SandboxError {
     /// What is known about the cause.
     pub fn diagnosis(&self) -> &[Lack] {
         match self {
@@ -111,21 +111,25 @@ impl WallError {
 /// may have been sent ahead.
 pub fn run(
     launch: &Launch<'_>,
-    mut ahead: Option<Ahead>,
+    mut prefork: Option<Prefork>,
     warden: &mut dyn Warden,
-) -> Result<Outcome, WallError> {
-    let mut got = probe::probe(launch.asked, launch.plan);
-    if got.enforcement < launch.minimum {
+) -> Result<Outcome, SandboxError> {
+    let mut available = probe::probe(launch.requested, launch.plan);
+    if available.enforcement < launch.minimum {
         let minimum = launch.minimum;
-        return Err(WallError::TooWeak { got: got.enforcement, minimum, diagnosis: got.lacking });
+        return Err(SandboxError::TooWeak {
+            available: available.enforcement,
+            minimum,
+            diagnosis: available.lacking,
+        });
     }
     loop {
-        match attempt(launch, got.clone(), ahead.take(), warden) {
+        match attempt(launch, available.clone(), prefork.take(), warden) {
             // Less may be accepted, and every event says that it is less.
-            Err(WallError::Failed { failed, diagnosis }) => {
-                match probe::less(&got, launch.minimum, &failed, &diagnosis) {
-                    Some(less) => got = less,
-                    None => return Err(WallError::Failed { failed, diagnosis }),
+            Err(SandboxError::Failed { failed, diagnosis }) => {
+                match probe::less(&available, launch.minimum, &failed, &diagnosis) {
+                    Some(less) => available = less,
+                    None => return Err(SandboxError::Failed { failed, diagnosis }),
                 }
             }
             done => return done,
@@ -135,15 +139,15 @@ pub fn run(
 
 fn attempt(
     launch: &Launch<'_>,
-    got: Got,
-    ahead: Option<Ahead>,
+    available: Available,
+    prefork: Option<Prefork>,
     warden: &mut dyn Warden,
-) -> Result<Outcome, WallError> {
-    if got.enforcement == Enforcement::Namespaces {
-        return Supervisor::start(launch, got, None, ahead)?.watch(warden);
+) -> Result<Outcome, SandboxError> {
+    if available.enforcement == Enforcement::Namespaces {
+        return Supervisor::start(launch, available, None, prefork)?.watch(warden);
     }
-    drop(ahead);
-    let unmounted = Unmounted::of(launch.plan);
+    drop(prefork);
+    let unmounted = LandlockOnly::of(launch.plan);
     let launch = Launch { plan: &unmounted.plan, ..*launch };
-    Supervisor::start(&launch, got, Some(&unmounted), None)?.watch(warden)
+    Supervisor::start(&launch, available, Some(&unmounted), None)?.watch(warden)
 }

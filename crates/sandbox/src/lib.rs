@@ -1,54 +1,38 @@
-//! The wall: a plan becomes namespaces, mounts, Landlock and seccomp around a process tree.
+//! The sandbox: a plan becomes namespaces, mounts, Landlock and seccomp around a process tree.
 //!
-//! The only crate with unsafe code. It decides nothing: what is allowed stands in the plan, and
-//! what a refused attempt means is asked of the caller.
+//! The only crate with unsafe code, all of it in `sys.rs`. It makes no policy: the plan says what
+//! is allowed, and a [`Monitor`] rules on every attempt that is not.
+//!
+//! - `child`: what runs in the first process of a run, up to `execve` of the command.
+//! - `supervisor`: the event loop outside, and what it does for the run.
+//! - `observe`: how an attempt becomes known (tripwire file system, seccomp notifications).
+//! - `network`: the run's own network namespace and its listeners.
 
-mod acts;
-mod ahead;
 mod attempt;
-pub mod calls;
-mod cover;
-mod diag;
-mod doors;
-mod drafts;
+mod available;
+mod child;
 mod failure;
-pub mod filter;
-mod foreground;
-mod got;
-mod group;
-mod inside;
-mod late;
+mod forbidden_acts;
+mod ipc;
 mod launch;
-mod lock;
-mod mounts;
+mod monitor;
 mod network;
-mod notify;
-mod owners;
+mod observe;
 mod probe;
-mod processors;
-mod program;
-mod rights;
-mod skeleton;
-mod standard;
 mod supervisor;
 mod sys;
-mod talk;
-mod terrain;
-pub mod tripwire;
-mod unmounted;
-mod usage;
-mod warden;
 
-pub use acts::{Act, Targets, try_all};
-pub use ahead::Ahead;
 pub use attempt::{Attempt, Operation};
-pub use doors::Doors;
+pub use available::{Attribution, Available, Enforcement, Lack, Requested, SelfTest};
+pub use child::landlock::version as landlock_version;
+pub use child::prefork::Prefork;
+pub use child::{Canary, Layer, seccomp};
 pub use failure::{Failed, Step};
-pub use got::{Asked, Attribution, Enforcement, Got, Lack, SelfTest};
-pub use inside::{Canary, Layer};
-pub use launch::{End, Launch, Outcome, WallError, run};
-pub use program::Program;
-pub use rights::version as landlock_version;
+pub use forbidden_acts::{Act, Targets, try_all};
+pub use launch::{End, Launch, Outcome, SandboxError, run};
+pub use monitor::{Links, News, Ruling, Warden};
+pub use network::listeners::Listeners;
+pub use observe::program::Program;
+pub use observe::{syscalls, tripwire};
+pub use supervisor::usage::Usage;
 pub use sys::{borrow_descriptor, look_up_hosts_without_loading};
-pub use usage::Usage;
-pub use warden::{Links, News, Ruling, Warden};

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use model::Plan;
 
+use crate::available::{Attribution, Available, Enforcement, Lack, Requested};
+use crate::child::landlock;
 use crate::failure::{Failed, Step};
-use crate::got::{Asked, Attribution, Enforcement, Got, Lack};
-use crate::rights;
 
 /// What can be had of what is asked for.
-pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
+pub(crate) fn probe(asked: Requested, plan: &Plan) -> Available {
     let mut lacking = Vec::new();
     let mut enforcement = asked.enforcement;
     if enforcement == Enforcement::Namespaces
@@ -18,7 +18,7 @@ pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
         enforcement = Enforcement::Landlock;
         lacking.push(lack);
     }
-    let landlock = rights::version();
+    let landlock = landlock::version();
     if landlock < 1 {
         lacking.push(no_landlock());
     }
@@ -37,7 +37,7 @@ pub(crate) fn probe(asked: Asked, plan: &Plan) -> Got {
         attribution = Attribution::Notify;
         lacking.push(lack);
     }
-    Got { enforcement, attribution, landlock, lacking }
+    Available { enforcement, attribution, landlock, lacking }
 }
 
 /// The namespaces of a run, as flags of `clone`.
@@ -52,8 +52,8 @@ pub(crate) fn namespaces() -> u64 {
 }
 
 /// What a failed step says about the machine.
-pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
-    let mut lacking = got.lacking.clone();
+pub(crate) fn diagnose(failed: &Failed, available: &Available) -> Vec<Lack> {
+    let mut lacking = available.lacking.clone();
     let refused = matches!(failed.errno, Some(libc::EPERM | libc::EACCES));
     let exhausted = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
     let exhausted = failed.errno.is_some_and(|errno| exhausted.contains(&errno));
@@ -87,15 +87,15 @@ pub(crate) fn diagnose(failed: &Failed, got: &Got) -> Vec<Lack> {
 /// The next lesser wall that can do without the step that failed, if it is accepted. All these
 /// steps come before the command.
 pub(crate) fn less(
-    got: &Got,
+    available: &Available,
     minimum: Enforcement,
     failed: &Failed,
     lacking: &[Lack],
-) -> Option<Got> {
+) -> Option<Available> {
     let lacking = lacking.to_vec();
     match failed.step {
-        Step::Tripwire if got.attribution == Attribution::Tripwire => {
-            Some(Got { attribution: Attribution::Notify, lacking, ..got.clone() })
+        Step::Tripwire if available.attribution == Attribution::Tripwire => {
+            Some(Available { attribution: Attribution::Notify, lacking, ..available.clone() })
         }
         Step::Namespaces
         | Step::Identity
@@ -104,10 +104,10 @@ pub(crate) fn less(
         | Step::Root
         | Step::Processes
         | Step::Loopback
-            if got.enforcement > minimum =>
+            if available.enforcement > minimum =>
         {
             let attribution = Attribution::Notify;
-            Some(Got { enforcement: minimum, attribution, lacking, ..got.clone() })
+            Some(Available { enforcement: minimum, attribution, lacking, ..available.clone() })
         }
         _ => None,
     }

@@ -80,7 +80,7 @@ pub(crate) fn make_room_for_descriptors(any: BorrowedFd<'_>, many: usize) {
 /// program or ends; this one waits until then. Everything else of it is its own.
 pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
     extern "C" fn enter<F: FnOnce()>(act: *mut c_void) -> c_int {
-        let _bulkhead = Bulkhead;
+        let _exit = ExitOnPanic;
         // SAFETY: it is what was handed over below, and taken only here.
         let act = unsafe { act.cast::<F>().read() };
         act();
@@ -108,9 +108,9 @@ const COMMAND_STACK: usize = 1 << 20;
 
 /// Stands in the first frame that belongs to the child of a fork. What lies above is its parent's,
 /// and a panic that got there would clear up after the parent while that is still at work.
-pub(crate) struct Bulkhead;
+pub(crate) struct ExitOnPanic;
 
-impl Drop for Bulkhead {
+impl Drop for ExitOnPanic {
     fn drop(&mut self) {
         if std::thread::panicking() {
             exit_now(libc::EIO);
@@ -690,7 +690,7 @@ pub(crate) fn wait_for(pid: i32) -> io::Result<i32> {
 }
 
 /// Waits for one child and takes what it and its children used.
-pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::usage::Usage> {
+pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::supervisor::usage::Usage> {
     let mut status = 0;
     // SAFETY: an all-zero usage is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -704,7 +704,7 @@ pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::usage::Usage> {
         }
     }
     let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 / 1e6;
-    Some(crate::usage::Usage {
+    Some(crate::supervisor::usage::Usage {
         user_seconds: seconds(usage.ru_utime),
         system_seconds: seconds(usage.ru_stime),
         peak_memory: usage.ru_maxrss.unsigned_abs() * 1024,
@@ -716,10 +716,10 @@ pub(crate) fn wait_with_usage(pid: i32) -> Option<crate::usage::Usage> {
 /// waited for nor killed, but what is below it is.
 pub(crate) fn kill_descendants(spared: &[i32]) {
     for _ in 0..500 {
-        let mut todo = crate::usage::children(std::process::id().cast_signed());
+        let mut todo = crate::supervisor::usage::children(std::process::id().cast_signed());
         let mut left = false;
         while let Some(pid) = todo.pop() {
-            todo.extend(crate::usage::children(pid));
+            todo.extend(crate::supervisor::usage::children(pid));
             if spared.contains(&pid) {
                 continue;
             }
@@ -824,7 +824,7 @@ mod tests {
     #[test]
     fn a_panic_in_a_child_ends_where_the_child_began() {
         let Some(child) = fork().unwrap() else {
-            let _bulkhead = Bulkhead;
+            let _exit = ExitOnPanic;
             // Says nothing: the child shares the output of its parent.
             std::panic::resume_unwind(Box::new(()));
         };

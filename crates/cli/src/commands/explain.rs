@@ -48,7 +48,9 @@ fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
         [model::Effect::Command { field, .. }] => Some((tool, *field)),
         _ => None,
     });
-    let (shell, field) = shell.ok_or_else(|| Failure::usage("this agent has no shell tool, so pass a call as JSON on stdin"))?;
+    let (shell, field) = shell.ok_or_else(|| {
+        Failure::usage("this agent has no shell tool, so pass a call as JSON on stdin")
+    })?;
     let input = Map::from_iter([(field.to_owned(), json!(args.command.join(" ")))]);
     Ok(Event {
         session: String::new(),

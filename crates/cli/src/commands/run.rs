@@ -53,7 +53,7 @@ fn request(args: &RunArgs) -> Result<Request, Failure> {
         accept_wide_workspace: args.yes,
         ignore_untrusted: false,
         learn: args.learn,
-        mechanisms: sandbox::Asked {
+        mechanisms: sandbox::Requested {
             enforcement: match args.enforcement {
                 EnforcementName::Namespaces => Enforcement::Namespaces,
                 EnforcementName::Landlock => Enforcement::Landlock,

@@ -8,14 +8,16 @@ use rustix::event::{PollFd, PollFlags};
 use rustix::process::{Pid, PidfdFlags};
 
 use super::{Next, Supervisor};
+use crate::Operation;
+use crate::available::{Attribution, Enforcement};
 use crate::failure::Step;
-use crate::got::{Attribution, Enforcement};
 use crate::launch::End;
-use crate::notify::{self, Judged, Watcher};
+use crate::monitor::Warden;
+use crate::observe::notify::{self, Judged, Watcher};
+use crate::observe::syscalls;
+use crate::observe::tripwire_contents::RunContents;
+use crate::supervisor::granted_later;
 use crate::sys::{self, Reply};
-use crate::terrain::View;
-use crate::warden::Warden;
-use crate::{Operation, calls, late};
 
 impl Supervisor<'_> {
     pub(super) fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
@@ -29,7 +31,7 @@ impl Supervisor<'_> {
             // A request that was taken back, or nothing there after all.
             Err(_) => return Next::GoOn,
         };
-        let mut view = View {
+        let mut view = RunContents {
             skeleton: &self.skeleton,
             warden,
             processes: self.processes.as_ref(),
@@ -63,15 +65,15 @@ impl Supervisor<'_> {
             plan: self.launch.plan,
             warden,
             rehearsal: self.started.is_none(),
-            reads: self.got.attribution == Attribution::Notify,
-            own_root: self.got.enforcement == Enforcement::Namespaces,
+            reads: self.available.attribution == Attribution::Notify,
+            own_root: self.available.enforcement == Enforcement::Namespaces,
             processes: self.processes.as_ref(),
             private: &self.private,
             drafts: &mut self.drafts,
         };
         if self.started.is_some() {
             self.activity.happened();
-            self.changed |= calls::may_change(&notification.data);
+            self.changed |= syscalls::may_change(&notification.data);
         }
         match watcher.judge(listener.as_fd(), &notification) {
             Judged::Reply(reply) => notify::answer(listener, &notification, reply),
@@ -80,19 +82,19 @@ impl Supervisor<'_> {
                 return Next::End(End::Violation);
             }
             Judged::Make(path, operation, flags) => {
-                let started = match &self.spaces {
-                    Some(spaces) => late::start(&path, operation, spaces),
+                let started = match &self.namespaces {
+                    Some(namespaces) => granted_later::start(&path, operation, namespaces),
                     None => Err(io::Error::from_raw_os_error(libc::EACCES)),
                 };
                 let (ended, made) = match started {
-                    Ok(late::Made { made, helper }) => {
+                    Ok(granted_later::Made { made, helper }) => {
                         (self.serve_while(helper, warden), Some(made))
                     }
                     Err(error) => (Err(error), None),
                 };
                 if let Some(listener) = &self.listener {
                     let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
-                    match (late::reply(ended, operation), made) {
+                    match (granted_later::reply(ended, operation), made) {
                         // It would fail now, because the file is there.
                         (Reply::Continue, Some(made)) if exclusive => {
                             notify::lend_made(listener, &notification, made, flags);
@@ -125,8 +127,8 @@ impl Supervisor<'_> {
         warden: &mut dyn Warden,
     ) -> io::Result<()> {
         if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
-            let spaces = self.spaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
-            let made = late::start(to, Operation::Create, spaces)?;
+            let namespaces = self.namespaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
+            let made = granted_later::start(to, Operation::Create, namespaces)?;
             match self.serve_while(made.helper, warden)? {
                 0 => {}
                 errno => return Err(io::Error::from_raw_os_error(errno)),

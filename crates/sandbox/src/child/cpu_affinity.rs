@@ -1,0 +1,94 @@
+//! [`CpuAffinity`]: on which of them supervisor and child run while the wall is built.
+
+use std::io;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity};
+
+use crate::sys::{self, Cloned};
+
+/// The processors that this process could use before it kept to one of them, and that one.
+pub(crate) struct CpuAffinity(Option<(CpuSet, usize)>);
+
+impl CpuAffinity {
+    /// Keeps this process, and what it starts, to the processor that it runs on.
+    pub(crate) fn keep_to_one() -> Self {
+        let processors = Self::here();
+        processors.keep(None);
+        processors
+    }
+
+    fn here() -> Self {
+        Self(sched_getaffinity(None).ok().map(|all| (all, sched_getcpu())))
+    }
+
+    /// Keeps another process to that one too. While it waits, that does not hold it up.
+    pub(crate) fn keep_also(&self, process: i32) {
+        self.keep(Pid::from_raw(process));
+    }
+
+    /// For a process that another one keeps to its own.
+    pub(crate) fn told((all, one): &(Vec<usize>, usize)) -> Self {
+        let mut set = CpuSet::new();
+        for processor in all {
+            set.set(*processor);
+        }
+        Self((!all.is_empty()).then_some((set, *one)))
+    }
+
+    /// What to tell it.
+    pub(crate) fn tell(&self) -> (Vec<usize>, usize) {
+        let Self(Some((all, one))) = self else { return (Vec::new(), 0) };
+        let all = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor));
+        (all.collect(), *one)
+    }
+
+    /// Starts a process beside this one: on another processor, if there is one, and without being
+    /// made to wait for it here.
+    pub(crate) fn start_apart(start: impl FnOnce() -> io::Result<Cloned>) -> io::Result<Cloned> {
+        let ordinary = sys::is_ordinary();
+        if ordinary {
+            sys::set_patient(0, true);
+        }
+        let cloned = start();
+        if let Ok(Cloned::Parent(_, pid)) = &cloned {
+            Self::here().send_away(Pid::from_raw(*pid));
+            if ordinary {
+                sys::set_patient(*pid, false);
+            }
+        }
+        if ordinary && !matches!(cloned, Ok(Cloned::Child)) {
+            sys::set_patient(0, false);
+        }
+        cloned
+    }
+
+    fn keep(&self, process: Option<Pid>) {
+        if let Self(Some((_, one))) = self {
+            let mut kept = CpuSet::new();
+            kept.set(*one);
+            let _ = sched_setaffinity(process, &kept);
+        }
+    }
+
+    /// Keeps the calling thread off that processor, if there are others.
+    pub(crate) fn leave(&self) {
+        self.send_away(None);
+    }
+
+    fn send_away(&self, process: Option<Pid>) {
+        if let Self(Some((all, one))) = self {
+            let mut others = *all;
+            others.unset(*one);
+            // Without others this fails, and everybody takes turns.
+            let _ = sched_setaffinity(process, &others);
+        }
+    }
+
+    /// Lets the calling process use all of them again.
+    pub(crate) fn restore(&self) {
+        if let Self(Some((all, _))) = self {
+            let _ = sched_setaffinity(None, all);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! Landlock: the rights that a plan's ground gives, as rules of the running kernel.
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus, Scope,
+};
+use model::{Base, Kind, Net, Piece, Plan};
+
+use crate::available::Enforcement;
+use crate::child::stdio::{self, Given};
+use crate::failure::{Failed, Step};
+use crate::sys;
+
+/// The version of Landlock that this kernel speaks; zero for none.
+pub fn version() -> i32 {
+    // LANDLOCK_CREATE_RULESET_VERSION
+    sys::landlock_version()
+}
+
+/// What a process may do with files, before it is held to that.
+///
+/// In namespaces, mounts decide what is there and what can be written, but not all of it: a fifo or a
+/// device can be written on a read-only mount, and an open descriptor, handed over or brought by a
+/// socket, leads around them. So Landlock lets nothing be written outside the ground, whatever the
+/// mounts say, and keeps signals and abstract sockets inside. Reading is left to the mounts, because
+/// every open would pay for a rule about it, unless a directory was handed over: then reading is
+/// allowed below the root only (a read that Landlock refuses inside never reaches the tripwire, and
+/// nobody would be told). Truncating costs as much, and needs a rule only where a file was handed over
+/// that cannot be written.
+pub(crate) struct LandlockRules<'a> {
+    plan: &'a Plan,
+    enforcement: Enforcement,
+    /// The version of Landlock that this kernel speaks.
+    version: i32,
+    reads: bool,
+    /// What is refused where no rule allows it.
+    handled: BitFlags<AccessFs>,
+    ruleset: RulesetCreated,
+}
+
+impl<'a> LandlockRules<'a> {
+    /// Nothing where the kernel has no Landlock.
+    pub(crate) fn new(plan: &'a Plan, enforcement: Enforcement) -> Result<Option<Self>, Failed> {
+        let version = version();
+        if version < 1 {
+            return Ok(None);
+        }
+        let abi = ABI::from(version);
+        let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
+        let given = stdio::given();
+        // Files that are made later are handed over by descriptor as well.
+        let reads = enforcement == Enforcement::Landlock
+            || given == Given::Directory
+            || !plan.late.is_empty();
+        let handled = if reads {
+            all
+        } else if given == Given::File {
+            all & !read
+        } else {
+            all & !(read | AccessFs::Truncate)
+        };
+        let create = || -> Result<_, RulesetError> {
+            let mut ruleset = Ruleset::default()
+                .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(handled)?
+                .scope(Scope::from_all(abi))?;
+            if enforcement == Enforcement::Landlock && plan.network == Net::Own {
+                ruleset = ruleset.handle_access(AccessNet::ConnectTcp)?;
+            }
+            Ok(ruleset.create()?.no_new_privs(false))
+        };
+        let ruleset = create().map_err(failed)?;
+        Ok(Some(Self { plan, enforcement, version, reads, handled, ruleset }))
+    }
+
+    fn all(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_all(ABI::from(self.version))
+    }
+
+    fn read(&self) -> BitFlags<AccessFs> {
+        AccessFs::from_read(ABI::from(self.version))
+    }
+
+    /// What a piece allows below it.
+    fn of(&self, piece: &Piece) -> Option<BitFlags<AccessFs>> {
+        if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
+            Some(self.read())
+        } else {
+            may_write(self.plan, piece).then(|| self.all())
+        }
+    }
+
+    /// Allows what a piece allows, below what it is made of.
+    pub(crate) fn allow(&mut self, piece: &Piece, tree: BorrowedFd<'_>) -> Result<(), Failed> {
+        match self.of(piece) {
+            Some(access) => self.add(tree, piece.directory, access),
+            None => Ok(()),
+        }
+    }
+
+    /// The same where it lies.
+    pub(crate) fn allow_there(&mut self, piece: &Piece) -> Result<(), Failed> {
+        let Some(access) = self.of(piece) else { return Ok(()) };
+        if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
+            return self.add_around(piece.path.as_path(), access);
+        }
+        self.add_path(piece.path.as_path(), piece.directory, access)
+    }
+
+    /// Holds this process and everything it starts to them.
+    pub(crate) fn enforce(mut self) -> Result<i32, Failed> {
+        let read = self.read();
+        if self.reads
+            && (self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Host)
+        {
+            self.add_path(Path::new("/"), true, read)?;
+        }
+        if self.enforcement == Enforcement::Landlock {
+            self.add_path(Path::new("/proc"), true, read)?;
+        }
+        // They can be opened by their names, such as `/dev/stderr`, too. One that lies on no mount
+        // gets no rule and needs none.
+        for (descriptor, _, leave) in stdio::files() {
+            let read = if leave.read { AccessFs::ReadFile.into() } else { BitFlags::EMPTY };
+            let write = if leave.write {
+                AccessFs::WriteFile | AccessFs::Truncate
+            } else {
+                BitFlags::EMPTY
+            };
+            let _ = self.add(descriptor, false, read | write);
+        }
+        // The rights asked for are those that this kernel knows, so all of them must hold.
+        match self.ruleset.restrict_self().map_err(failed)?.ruleset {
+            RulesetStatus::FullyEnforced => Ok(self.version),
+            status => Err(failed(format!("the kernel answers {status:?}"))),
+        }
+    }
+
+    /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries
+    /// around the closed one are opened one by one.
+    fn add_around(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Failed> {
+        let closed = |piece: &Piece| piece.kind == Kind::Closed;
+        let pieces = &self.plan.pieces;
+        if pieces.iter().any(|piece| closed(piece) && piece.path.as_path() == path) {
+            return Ok(());
+        }
+        if !pieces.iter().any(|piece| closed(piece) && piece.path.as_path().starts_with(path)) {
+            return self.add_path(path, path.is_dir(), access);
+        }
+        self.add_path(path, true, AccessFs::ReadDir.into())?;
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                self.add_around(&entry.path(), access)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn add_path(
+        &mut self,
+        path: &Path,
+        directory: bool,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), Failed> {
+        match PathFd::new(path) {
+            Ok(place) => self.add(place.as_fd(), directory, access),
+            // Ground that is not there gives no right.
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn add(
+        &mut self,
+        place: BorrowedFd<'_>,
+        directory: bool,
+        access: BitFlags<AccessFs>,
+    ) -> Result<(), Failed> {
+        let access = if directory { access } else { access & AccessFs::from_file(ABI::V7) };
+        let access = access & self.handled;
+        if access.is_empty() {
+            return Ok(());
+        }
+        (&mut self.ruleset).add_rule(PathBeneath::new(place, access)).map_err(failed)?;
+        Ok(())
+    }
+}
+
+/// Whether something may be written below a piece, as far as Landlock is asked.
+pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
+    match piece.kind {
+        Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
+        // A file of a read-only workspace that may be made later must not be refused here.
+        Kind::Read => plan.late.iter().any(|late| late.is_within(&piece.path)),
+        // What is held in place has the rights of what it lies in.
+        Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => false,
+    }
+}
+
+fn failed(error: impl ToString) -> Failed {
+    Failed::new(Step::Landlock, io::Error::other(error.to_string()))
+}

@@ -1,0 +1,565 @@
+//! The two processes of ours behind the wall: the first one, which builds it and then only waits,
+//! and the one that closes the door behind itself and becomes the command.
+
+mod build;
+pub(crate) mod cpu_affinity;
+pub(crate) mod landlock;
+pub(crate) mod landlock_only;
+pub(crate) mod mounts;
+pub(crate) mod prefork;
+pub mod seccomp;
+pub(crate) mod stdio;
+
+use std::ffi::{CString, OsStr, OsString};
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::Receiver;
+
+use model::{AbsPath, Base, Net, Plan};
+use rustix::event::{PollFd, PollFlags};
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
+use rustix::process::DumpableBehavior;
+use serde::{Deserialize, Serialize};
+
+use self::build::Rest;
+pub(crate) use self::build::wait_for_orders;
+use crate::available::{Attribution, Enforcement, SelfTest};
+use crate::child::cpu_affinity::CpuAffinity;
+use crate::child::landlock::LandlockRules;
+use crate::child::landlock_only::LandlockOnly;
+use crate::child::mounts::{Bench, Floor, Later, Mounts};
+use crate::child::seccomp::{Closed, Program, Sockets, Watch};
+use crate::failure::{Failed, Step};
+use crate::ipc::{self, Message};
+use crate::network::namespace::{EmptyNetwork, OwnNetwork};
+use crate::supervisor::cgroup::Cgroup;
+use crate::supervisor::granted_later::RunNamespaces;
+use crate::sys::{self, ExitOnPanic, Resource};
+
+/// What the child is to do.
+pub(crate) struct Child<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) command: &'a [OsString],
+    pub(crate) enforcement: Enforcement,
+    pub(crate) attribution: Attribution,
+    pub(crate) user: (u32, u32),
+    pub(crate) canary: &'a Canary,
+    pub(crate) socket: OwnedFd,
+    /// The directories of the control group that holds some limits already.
+    pub(crate) group: &'a [PathBuf],
+    /// A directory to remove should the supervisor be killed.
+    pub(crate) unmounted: Option<&'a LandlockOnly>,
+    pub(crate) hides_new_files: bool,
+    pub(crate) cpu_affinity: &'a CpuAffinity,
+    pub(crate) omit: &'a [Layer],
+}
+
+/// What must be out of reach: tried from inside before the command runs.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Canary {
+    /// A file that exists and is no part of the ground.
+    pub file: AbsPath,
+    /// A port on the host's loopback on which somebody listens.
+    pub port: u16,
+}
+
+/// A layer that can be left out. For tests that prove what each is for; nothing else does that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Layer {
+    /// What hides: without it the host's file system is the root, as it is.
+    Mounts,
+    /// Landlock.
+    Landlock,
+    /// The seccomp filter.
+    Seccomp,
+    /// Closing descriptors.
+    Descriptors,
+    /// Building the environment from nothing.
+    Environment,
+    /// Refusing to start when the proof from inside fails.
+    SelfTest,
+}
+
+/// What is to become of the command, once everything stands.
+struct Built<'a> {
+    /// What could not be put into the tree.
+    missing: Vec<String>,
+    rights: Option<LandlockRules<'a>>,
+    /// The user's own, where building needed another.
+    umask: Option<Mode>,
+    /// Comes when the rest of the tree is in its place, where that takes longer.
+    rest: Option<Receiver<Rest>>,
+}
+
+impl Child<'_> {
+    /// Starts the command where there are no namespaces, and waits for its end. Never returns.
+    pub(crate) fn run(self) -> ! {
+        let _exit = ExitOnPanic;
+        let failed = match self.enter_group().and_then(|()| self.prepare_to_outlive()) {
+            Err(failed) => failed,
+            Ok(()) => self.start_unmounted(),
+        };
+        self.fail(failed)
+    }
+
+    fn omits(&self, layer: Layer) -> bool {
+        self.omit.contains(&layer)
+    }
+
+    /// What the command gets of the environment around the wall: nothing.
+    fn inherited(&self) -> Vec<(OsString, OsString)> {
+        if self.omits(Layer::Environment) { std::env::vars_os().collect() } else { Vec::new() }
+    }
+
+    fn fail(&self, failed: Failed) -> ! {
+        let _ = ipc::send(&self.socket, &Message::Failed(failed), &[]);
+        self.exit_after_all()
+    }
+
+    /// Ends this process and takes with it what nobody else might remove.
+    fn exit_after_all(&self) -> ! {
+        if let Some(unmounted) = self.unmounted {
+            landlock_only::remove(unmounted.private.as_path());
+        }
+        sys::exit_now(1)
+    }
+
+    fn enter_group(&self) -> Result<(), Failed> {
+        Cgroup::enter(self.group).map_err(|error| Failed::new(Step::Limits, error))
+    }
+
+    /// Starts the command on the host's own file system.
+    fn start_unmounted(&self) -> Failed {
+        let build = || {
+            if self.enforcement == Enforcement::Namespaces && self.plan.network == Net::Own {
+                let empty = EmptyNetwork::make()?;
+                self.enter_network(Some(OwnNetwork::furnish(empty, self.plan)?))?;
+            }
+            let mut rights = self.rights()?;
+            for piece in &self.plan.pieces {
+                rights.iter_mut().try_for_each(|rights| rights.allow_there(piece))?;
+            }
+            Ok(Built { missing: Vec::new(), rights, umask: None, rest: None })
+        };
+        match build() {
+            Ok(built) => self.start(built),
+            Err(failed) => failed,
+        }
+    }
+
+    /// Nothing where Landlock is not to be had, or not wanted.
+    fn rights(&self) -> Result<Option<LandlockRules<'_>>, Failed> {
+        if self.omits(Layer::Landlock) {
+            return Ok(None);
+        }
+        LandlockRules::new(self.plan, self.enforcement)
+    }
+
+    fn enter_network(&self, network: Option<OwnNetwork>) -> Result<(), Failed> {
+        let Some(network) = network else { return Ok(()) };
+        network.enter().map_err(|error| Failed::new(Step::Namespaces, error))?;
+        for some in network.doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
+            self.send(&Message::Listeners, some)?;
+        }
+        network.diag.iter().try_for_each(|diag| self.send(&Message::SockDiag, &[diag.descriptor()]))
+    }
+
+    fn floor<'a>(&self, bench: Bench<'a>) -> Result<(Mounts<'a>, Later<'a>), Failed> {
+        let floor = if self.attribution == Attribution::Tripwire {
+            // The device must be opened in the user namespace that mounts it. A request can be
+            // taken back before it is read, or be too long, and nobody may wait for the next.
+            let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
+            let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
+                .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
+            Floor::Tripwire(device)
+        } else {
+            Floor::Empty
+        };
+        // The supervisor alone serves the tripwire: a copy of the device in here would keep it
+        // alive after the supervisor's death.
+        bench.stand_on(&floor, self.user, |device| {
+            // Before it is mounted there is nothing to serve.
+            self.send(&Message::Device, &[device.as_fd()])
+        })
+    }
+
+    fn send_private(&self, private: &[(usize, OwnedFd)]) -> Result<(), Failed> {
+        for some in private.chunks(sys::MOST_DESCRIPTORS) {
+            let numbers = some.iter().map(|(number, _)| *number).collect();
+            let views: Vec<_> = some.iter().map(|(_, view)| view.as_fd()).collect();
+            self.send(&Message::Private(numbers), &views)?;
+        }
+        Ok(())
+    }
+
+    fn send_views(&self, bare: Option<OwnedFd>) -> Result<(), Failed> {
+        let failed = |error: rustix::io::Errno| Failed::new(Step::Processes, error.into());
+        let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(failed)?;
+        // In anything else the supervisor might come to wait for itself.
+        if rustix::fs::fstatfs(&processes).map_err(failed)?.f_type != PROC_SUPER_MAGIC {
+            return Err(failed(rustix::io::Errno::NODEV));
+        }
+        let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
+        self.send(&Message::Views, &views)?;
+        if self.hides_new_files || !self.plan.late.is_empty() {
+            let namespaces =
+                RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
+            self.send(&Message::Namespaces, &namespaces.descriptors())?;
+        }
+        Ok(())
+    }
+
+    fn send(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
+        ipc::send(&self.socket, message, descriptors)
+            .map_err(|error| Failed::new(Step::Talk, error))
+    }
+
+    fn start(&self, built: Built<'_>) -> ! {
+        // What this process was started with is not for the run to see.
+        let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+        if !self.omits(Layer::Environment) {
+            sys::wipe_environment();
+        }
+        if let Err(failed) = drop_capabilities() {
+            self.fail(failed);
+        }
+        if self.enforcement == Enforcement::Landlock {
+            self.start_and_outlive(built);
+        }
+        // Giving up capabilities clears the bond.
+        if let Err(error) = sys::die_with_parent() {
+            self.fail(Failed::new(Step::Bond, error));
+        }
+        let command = if self.forks() {
+            self.fork_command(built)
+        } else {
+            sys::start_on_our_memory(|| self.become_command(built))
+        };
+        match command {
+            Ok(command) => self.wait(command),
+            Err(error) => self.fail(Failed::new(Step::Fork, error)),
+        }
+    }
+
+    /// Whether the command starts with a memory of its own. Whoever watches starts of programs looks
+    /// into the memory of the one that starts it, and ours is not to be looked into.
+    fn forks(&self) -> bool {
+        self.enforcement == Enforcement::Landlock || self.attribution == Attribution::Notify
+    }
+
+    fn fork_command(&self, built: Built<'_>) -> io::Result<i32> {
+        match sys::fork()? {
+            Some(command) => Ok(command),
+            None => {
+                // Readable by the supervisor again: it must see what is tried.
+                let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
+                self.become_command(built)
+            }
+        }
+    }
+
+    /// Without a process namespace nothing ends with this process. So it outlives the supervisor
+    /// should that be killed, and a signal to the supervisor's group must not reach it.
+    fn prepare_to_outlive(&self) -> Result<(), Failed> {
+        rustix::process::setpgid(None, None)
+            .map_err(|error| Failed::new(Step::Bond, error.into()))?;
+        sys::adopt_orphans().map_err(|error| Failed::new(Step::Bond, error))?;
+        if let Some(unmounted) = self.unmounted {
+            unmounted.make().map_err(|error| Failed::new(Step::Store, error))?;
+        }
+        Ok(())
+    }
+
+    /// Waits for the supervisor's end too, and then ends everything itself.
+    fn start_and_outlive(&self, built: Built<'_>) -> ! {
+        let ends = match sys::signal_descriptor(&[libc::SIGCHLD]) {
+            Ok(ends) => ends,
+            Err(error) => self.fail(Failed::new(Step::Bond, error)),
+        };
+        let command = match self.fork_command(built) {
+            Ok(command) => command,
+            Err(error) => self.fail(Failed::new(Step::Fork, error)),
+        };
+        loop {
+            let mut events = [
+                PollFd::new(&ends, PollFlags::IN),
+                // Nothing is read here: what arrives is for the command. Only its end counts.
+                PollFd::new(&self.socket, PollFlags::empty()),
+            ];
+            let _ = rustix::event::poll(&mut events, None);
+            let [ended, left] = &events;
+            if !left.revents().is_empty() {
+                sys::kill_descendants(&[]);
+                self.exit_after_all();
+            }
+            if ended.revents().is_empty() {
+                continue;
+            }
+            while sys::next_signal(ends.as_fd()).is_some() {}
+            while let Ok((pid @ 1.., status)) = sys::wait_any_now() {
+                // The supervisor ends this process when it has ended all others.
+                self.heed(command, pid, status);
+            }
+        }
+    }
+
+    /// The first process of a namespace inherits every orphan, and its end is everybody's end.
+    fn wait(&self, command: i32) -> ! {
+        // Its own end need not wait for the supervisor's.
+        self.cpu_affinity.restore();
+        loop {
+            match sys::wait_any() {
+                Ok((pid, status)) => {
+                    if self.heed(command, pid, status) {
+                        sys::exit_now(0);
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => sys::exit_now(1),
+            }
+        }
+    }
+
+    /// Tells what became of the command. Whether that was its end.
+    fn heed(&self, command: i32, pid: i32, status: i32) -> bool {
+        if pid != command {
+            return false;
+        }
+        let stopped = sys::is_stopped(status);
+        let message = if stopped {
+            Message::Stopped(sys::stop_signal(status))
+        } else {
+            Message::Exited(status)
+        };
+        let _ = ipc::send(&self.socket, &message, &[]);
+        !stopped
+    }
+
+    fn become_command(&self, built: Built<'_>) -> ! {
+        let failed = match self.close_door(built) {
+            Ok(()) => execute(self.plan, self.command, &self.inherited()),
+            Err(failed) => failed,
+        };
+        self.fail(failed)
+    }
+
+    /// Everything that can only be done by the process that becomes the command.
+    fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
+        let Built { mut missing, rights, umask, rest } = built;
+        let _ = rustix::process::setpgid(None, None);
+        if self.enforcement == Enforcement::Landlock {
+            sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+        }
+        self.cpu_affinity.restore();
+        self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
+        rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
+            Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
+        })?;
+        umask.map(rustix::process::umask);
+        self.take_own_nulls();
+        let landlock = rights.map_or(Ok(0), LandlockRules::enforce)?;
+        // What is tried is the wall as the command will find it.
+        let program = match rest.map(|rest| rest.recv()) {
+            Some(Ok(rest)) => {
+                missing.extend(rest.missing);
+                rest.program
+            }
+            Some(Err(_)) => {
+                return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+            }
+            None => self.program(),
+        };
+        program.map_or(Ok(()), |program| self.install(&program))?;
+        if !self.omits(Layer::Descriptors) {
+            sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
+        }
+        sys::reset_signals();
+        let test = self.try_forbidden();
+        self.send(&Message::Ready { test, missing, landlock }, &[])?;
+        match ipc::await_permission(&self.socket) {
+            Ok(true) => Ok(()),
+            _ => sys::exit_now(1),
+        }
+    }
+
+    /// Root could change the host's `/dev/null` through a descriptor of it; the run's own is the same
+    /// and cannot be changed.
+    fn take_own_nulls(&self) {
+        if self.user.0 != 0 || self.enforcement == Enforcement::Landlock {
+            return;
+        }
+        for (descriptor, mode) in stdio::nulls() {
+            if let Ok(own) = rustix::fs::open("/dev/null", mode | OFlags::CLOEXEC, Mode::empty()) {
+                sys::replace_standard(descriptor, own.as_fd());
+            }
+        }
+    }
+
+    fn limit(&self) -> io::Result<()> {
+        let limits = &self.plan.limits;
+        // A core file would carry memory of the run out of it.
+        sys::limit(Resource::Core, 0)?;
+        sys::lower_limit(Resource::Descriptors, limits.descriptors)?;
+        if let Some(size) = limits.file_size {
+            sys::lower_limit(Resource::FileSize, size.0)?;
+        }
+        if self.group.is_empty() {
+            if let Some(processes) = limits.processes {
+                sys::lower_limit(Resource::Processes, u64::from(processes))?;
+            }
+            if let Some(memory) = limits.memory {
+                sys::lower_limit(Resource::Data, memory.0)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rules about system calls, unless they are left out.
+    fn program(&self) -> Option<Program> {
+        let program = || match self.watched() {
+            Some(watch) => seccomp::both(&self.closed(), watch),
+            None => seccomp::closed(&self.closed()),
+        };
+        (!self.omits(Layer::Seccomp)).then(program)
+    }
+
+    fn closed(&self) -> Closed {
+        let sockets = match (self.enforcement, self.plan.network) {
+            (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
+            _ => Sockets::Ordinary,
+        };
+        Closed { user_namespaces: false, sockets }
+    }
+
+    fn watched(&self) -> Option<Watch> {
+        match self.attribution {
+            Attribution::Tripwire => Some(Watch::Changes),
+            Attribution::Notify => Some(Watch::Everything),
+            Attribution::Inferred => None,
+        }
+    }
+
+    fn install(&self, program: &Program) -> Result<(), Failed> {
+        let close = |program: &Program| {
+            let done = sys::install_filter(&program.0, false);
+            done.map(drop).map_err(|error| Failed::new(Step::Seccomp, error))
+        };
+        if self.watched().is_none() {
+            return close(program);
+        }
+        match sys::install_filter(&program.0, true) {
+            Ok(Some(listener)) => self.send(&Message::SeccompListener, &[listener.as_fd()]),
+            // Somebody around us has the one listener that there can be.
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                close(&seccomp::closed(&self.closed()))?;
+                self.send(&Message::NoSeccompListener, &[])
+            }
+            Ok(None) => Err(Failed::new(Step::Watch, io::Error::other("no listener"))),
+            Err(error) => Err(Failed::new(Step::Watch, error)),
+        }
+    }
+
+    /// Tries what must not work, from exactly where the command will stand.
+    fn try_forbidden(&self) -> SelfTest {
+        let file = &self.canary.file;
+        let open = |flags: OFlags| {
+            rustix::fs::open(file.as_path(), flags | OFlags::CLOEXEC, Mode::empty())
+        };
+        let mut tried =
+            vec![(format!("writing {file}"), open(OFlags::WRONLY | OFlags::APPEND).is_err())];
+        // Where the whole host can be read and no mount hides a part of it, this is no secret.
+        if self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Nothing {
+            let refused = open(OFlags::RDONLY).is_err();
+            tried.push((format!("reading {file}"), refused));
+        }
+        if self.plan.network == Net::Own {
+            let port = self.canary.port;
+            tried.push((format!("connecting to the host's 127.0.0.1:{port}"), !connects(port)));
+        }
+        SelfTest { tried }
+    }
+}
+
+fn connects(port: u16) -> bool {
+    use rustix::net::{AddressFamily, SocketFlags, SocketType};
+    let socket = rustix::net::socket_with(
+        AddressFamily::INET,
+        SocketType::STREAM,
+        SocketFlags::CLOEXEC,
+        None,
+    );
+    let address = SocketAddrV4::new(Ipv4Addr::LOCALHOST, port);
+    socket.is_ok_and(|socket| rustix::net::connect(&socket, &address).is_ok())
+}
+
+/// The user keeps the same number inside, and there is nobody else.
+fn map_user((uid, gid): (u32, u32)) -> Result<(), Failed> {
+    let write = |path: &str, text: String| {
+        std::fs::write(path, text).map_err(|error| Failed::new(Step::Identity, error))
+    };
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    write("/proc/self/gid_map", format!("{gid} {gid} 1"))
+}
+
+/// Gives up every capability for good, and every way to gain one.
+fn drop_capabilities() -> Result<(), Failed> {
+    use rustix::thread::{CapabilitiesSecureBits as Bits, CapabilitySet, CapabilitySets};
+    let fail = |error: rustix::io::Errno| Failed::new(Step::Capabilities, error.into());
+    rustix::thread::set_no_new_privs(true).map_err(fail)?;
+    // A process without the right to do this has no capabilities to lose.
+    let _ = rustix::thread::set_capabilities_secure_bits(
+        Bits::NO_ROOT | Bits::NO_ROOT_LOCKED | Bits::NO_SETUID_FIXUP | Bits::NO_SETUID_FIXUP_LOCKED,
+    );
+    sys::drop_bounding_set();
+    let _ = rustix::thread::clear_ambient_capability_set();
+    let none = CapabilitySet::empty();
+    let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
+    rustix::thread::set_capabilities(None, none).map_err(fail)
+}
+
+/// Replaces this process by the command. Returns only if that fails.
+fn execute(plan: &Plan, command: &[OsString], inherited: &[(OsString, OsString)]) -> Failed {
+    let text = |text: &OsStr| CString::new(text.as_bytes()).unwrap_or_default();
+    let arguments: Vec<_> = command.iter().map(|word| text(word)).collect();
+    let variables = plan.environment.iter().chain(inherited);
+    let environment: Vec<_> = variables
+        .map(|(name, value)| {
+            let mut pair = name.clone();
+            pair.push("=");
+            pair.push(value);
+            text(&pair)
+        })
+        .collect();
+    let pointers = |texts: &[CString]| {
+        let null = std::iter::once(std::ptr::null());
+        texts.iter().map(|text| text.as_ptr()).chain(null).collect::<Vec<_>>()
+    };
+    let Some(program) = command.first() else {
+        return Failed::new(Step::Execute, io::Error::from_raw_os_error(libc::ENOENT));
+    };
+    let (argv, envp) = (pointers(&arguments), pointers(&environment));
+    let mut error = io::Error::from_raw_os_error(libc::ENOENT);
+    for candidate in programs(program, &plan.environment) {
+        let tried = sys::execute(&text(candidate.as_os_str()), &argv, &envp);
+        // A program that is there but cannot be run says more than one that is not.
+        if tried.kind() != io::ErrorKind::NotFound && tried.kind() != io::ErrorKind::NotADirectory {
+            error = tried;
+        }
+    }
+    Failed::new(Step::Execute, error).about(program.to_string_lossy().into_owned())
+}
+
+/// Where a program may be: as it is named, or in the directories of PATH.
+fn programs(program: &OsStr, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    if program.is_empty() || program.as_bytes().contains(&b'/') {
+        return vec![program.into()];
+    }
+    let path = environment.iter().find(|(name, _)| name == "PATH").map(|(_, value)| value);
+    let dirs = path.into_iter().flat_map(std::env::split_paths);
+    dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(Path::new(program))).collect()
+}

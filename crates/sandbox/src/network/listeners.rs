@@ -1,0 +1,80 @@
+//! The ways out of a run's own network: sockets that are made inside it and served from outside.
+
+use std::io;
+use std::net::{Ipv4Addr, SocketAddrV4};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use model::{Plan, plan};
+use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
+
+use crate::sys;
+
+/// Sockets in the run's network, in the hands of the supervisor.
+#[derive(Debug)]
+pub struct Listeners {
+    /// For clients that know a proxy.
+    pub proxy: OwnedFd,
+    /// For questions about names.
+    pub names: OwnedFd,
+    /// For the same over TCP.
+    pub names_tcp: OwnedFd,
+    /// For connections to made-up addresses, and to the host's own ports.
+    pub ports: Vec<OwnedFd>,
+}
+
+impl Listeners {
+    /// Makes the sockets, in the network namespace of the calling process.
+    pub(crate) fn make(plan: &Plan) -> io::Result<Self> {
+        sys::loopback_address("lo:0", Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(255, 254, 0, 0))?;
+        for (number, address) in plan.doors.addresses.iter().enumerate() {
+            sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
+        }
+        let local = Ipv4Addr::LOCALHOST;
+        let any = plan.doors.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
+        // A socket for every address holds these as well.
+        let hosts = plan.doors.local_ports.iter().filter(|port| !plan.doors.ports.contains(port));
+        let ports = any.chain(hosts.map(|port| (local, *port)));
+        let ports = ports.map(|(address, port)| listener(address, port));
+        Ok(Self {
+            proxy: listener(local, plan::PROXY_PORT)?,
+            names: bound(SocketType::DGRAM, local, plan::NAMES_PORT)?,
+            names_tcp: listener(local, plan::NAMES_PORT)?,
+            ports: ports.collect::<io::Result<_>>()?,
+        })
+    }
+
+    /// All descriptors, in the order in which [`Self::add`] takes them.
+    pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+        let fixed = [&self.proxy, &self.names, &self.names_tcp];
+        fixed.into_iter().chain(&self.ports).map(AsFd::as_fd).collect()
+    }
+
+    /// Puts doors together from the descriptors of one message after the other.
+    pub(crate) fn add(doors: Option<Self>, descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let mut descriptors = descriptors.into_iter();
+        let mut doors = match doors {
+            Some(doors) => doors,
+            None => Self {
+                proxy: descriptors.next()?,
+                names: descriptors.next()?,
+                names_tcp: descriptors.next()?,
+                ports: Vec::new(),
+            },
+        };
+        doors.ports.extend(descriptors);
+        Some(doors)
+    }
+}
+
+fn listener(address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
+    let socket = bound(SocketType::STREAM, address, port)?;
+    rustix::net::listen(&socket, 1024)?;
+    Ok(socket)
+}
+
+fn bound(kind: SocketType, address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
+    let socket = rustix::net::socket_with(AddressFamily::INET, kind, SocketFlags::CLOEXEC, None)?;
+    sockopt::set_socket_reuseaddr(&socket, true)?;
+    rustix::net::bind(&socket, &SocketAddrV4::new(address, port))?;
+    Ok(socket)
+}

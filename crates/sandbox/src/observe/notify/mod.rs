@@ -1,0 +1,460 @@
+//! Watched calls: what was tried is read from the waiting process, told, and left to the kernel.
+//!
+//! A process can change its memory while we read it. So going on is never a decision of ours: it
+//! only hands the call to the kernel, whose mounts and rules decide. What we answer ourselves is
+//! always a refusal, save for a file that was granted before it existed and the next version of one
+//! that may be written.
+
+mod links;
+mod read;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use model::{AbsPath, Kind, Net, Piece, Plan};
+use rustix::fs::{FileType, OFlags};
+
+use self::links::Links;
+use self::read::{absolute, is_beyond_us, is_stream, named, read_address};
+use crate::child::stdio;
+use crate::monitor::{Ruling, Warden};
+use crate::observe::program::Program;
+use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
+use crate::supervisor::drafts::Drafts;
+use crate::supervisor::git_lock::GitLock;
+use crate::sys::{self, Notification, Reply};
+use crate::{Attempt, Operation};
+
+/// What a watched call gets.
+pub(crate) enum Judged {
+    /// This answer.
+    Reply(Reply),
+    /// None: the run must end.
+    Stop,
+    /// Something granted must be made first: what, how, and with which flags it is opened.
+    Make(AbsPath, Operation, u32),
+    /// A file that nobody else sees.
+    Lend,
+    /// The same, for the next version of a file.
+    Draft(AbsPath),
+    /// Success, once the draft has become the text of the file it is for.
+    Publish(AbsPath, AbsPath),
+}
+
+/// Judges watched calls.
+pub(crate) struct Watcher<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) warden: &'a mut dyn Warden,
+    pub(crate) rehearsal: bool,
+    /// Whether reads are watched too, because no tripwire sees them.
+    pub(crate) reads: bool,
+    /// Whether root directory and loopback are the run's own, and not the host's.
+    pub(crate) own_root: bool,
+    /// The run's own processes, as they are numbered inside.
+    pub(crate) processes: Option<&'a OwnedFd>,
+    /// The places that are private to the run.
+    pub(crate) private: &'a [(AbsPath, OwnedFd)],
+    pub(crate) drafts: &'a mut Drafts,
+}
+
+impl Watcher<'_> {
+    pub(crate) fn judge(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notification: &Notification,
+    ) -> Judged {
+        let go_on = Judged::Reply(Reply::Continue);
+        if self.rehearsal {
+            return go_on;
+        }
+        let pid = notification.pid;
+        let data = &notification.data;
+        let Some(described) = syscalls::describe(i64::from(data.nr), data.args) else {
+            return go_on;
+        };
+        let call = match described {
+            Described::Path(call) => call,
+            Described::OpenHow { directory, pointer, how, size } => {
+                let mut bytes = [0; 24];
+                let length = bytes.len().min(usize::try_from(size).unwrap_or(0));
+                let Some(part) = bytes.get_mut(..length) else { return go_on };
+                if sys::read_memory(pid, how, part).is_err() {
+                    return go_on;
+                }
+                // The filter refuses this to all other calls; here it cannot see it.
+                if syscalls::makes_set_id(&bytes) {
+                    return Judged::Reply(Reply::Errno(libc::EPERM));
+                }
+                match syscalls::opened(directory, pointer, &bytes) {
+                    Some(call) => call,
+                    None => return go_on,
+                }
+            }
+            Described::Execute { path, .. } => {
+                Call { operation: Operation::Execute, path, second: None, flags: 0 }
+            }
+            Described::Connect { socket, address, length } => {
+                let Some(target) = read_address(listener, notification, address, length) else {
+                    return go_on;
+                };
+                return self.connect(pid, socket, target);
+            }
+            Described::Bind { address, length } => {
+                let Some(Address::Path(path)) =
+                    read_address(listener, notification, address, length)
+                else {
+                    return go_on;
+                };
+                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
+                let Some(path) = self.leads(&named, false, pid) else { return go_on };
+                return self.path(Operation::MakeNode, &path, pid, 0);
+            }
+        };
+        if call.operation == Operation::Read && !self.reads {
+            return go_on;
+        }
+        let first = self.argument(call.path, pid);
+        let second = call.second.and_then(|argument| self.argument(argument, pid));
+        // The process may have ended, and its number gone to another, while we looked.
+        if !sys::notification_is_valid(listener, notification.id) {
+            return go_on;
+        }
+        let unknown = |path: &Option<AbsPath>, argument: Option<PathArgument>| {
+            path.is_none() && argument.is_some_and(|argument| is_beyond_us(pid, argument))
+        };
+        // What nobody can look at is not let pass where it changes something.
+        if call.operation.writes()
+            && (unknown(&first, Some(call.path)) || unknown(&second, call.second))
+        {
+            return Judged::Reply(Reply::Errno(libc::EACCES));
+        }
+        self.call(&call, first.as_ref(), second.as_ref(), pid)
+    }
+
+    /// Judges a call by where its paths lead, as far as that can be told.
+    fn call(
+        &mut self,
+        call: &Call,
+        first: Option<&AbsPath>,
+        second: Option<&AbsPath>,
+        pid: u32,
+    ) -> Judged {
+        let go_on = Judged::Reply(Reply::Continue);
+        if self.links_across(call.operation, first, second) {
+            return go_on;
+        }
+        if let Some(judged) = first.and_then(|first| self.draft(call, first, second, pid)) {
+            return judged;
+        }
+        let lock = self.lock(call.operation, first, second);
+        if let Some(lock) = &lock
+            && lock.changes_nothing()
+        {
+            return Judged::Reply(lock.remove());
+        }
+        for path in first.into_iter().chain(second) {
+            match self.path(call.operation, path, pid, call.flags) {
+                Judged::Reply(Reply::Continue) => {}
+                other => {
+                    // Nobody else would take it away, and it would keep everybody out.
+                    if let (Some(lock), Judged::Stop) = (lock, &other) {
+                        lock.remove();
+                    }
+                    return other;
+                }
+            }
+        }
+        go_on
+    }
+
+    /// Whether a link would lead from one mount to another, which no kernel makes: `git clone` tries
+    /// before it copies.
+    fn links_across(
+        &self,
+        operation: Operation,
+        first: Option<&AbsPath>,
+        second: Option<&AbsPath>,
+    ) -> bool {
+        let mount = |path: &AbsPath, write| {
+            let open = self.plan.allows(path, write);
+            self.plan.piece(path).filter(|_| open).map(|piece| &piece.path)
+        };
+        let from = first.and_then(|path| mount(path, false));
+        let to = second.and_then(|path| mount(path, true));
+        self.own_root && operation == Operation::Link && from.zip(to).is_some_and(|(a, b)| a != b)
+    }
+
+    /// What becomes of a call on a draft, if it is one.
+    fn draft(
+        &mut self,
+        call: &Call,
+        draft: &AbsPath,
+        to: Option<&AbsPath>,
+        pid: u32,
+    ) -> Option<Judged> {
+        if !call.operation.writes() {
+            return None;
+        }
+        if !self.drafts.has(draft) {
+            let begins = call.operation == Operation::Create
+                && call.flags & libc::O_CREAT.cast_unsigned() != 0
+                && !self.plan.allows(draft, true)
+                && self.warden.is_draft(draft);
+            return begins.then(|| Judged::Draft(draft.clone()));
+        }
+        let exclusive = call.flags & libc::O_EXCL.cast_unsigned() != 0;
+        Some(match call.operation {
+            Operation::Create if exclusive => Judged::Reply(Reply::Errno(libc::EEXIST)),
+            Operation::Create => Judged::Draft(draft.clone()),
+            Operation::Rename => {
+                let to = to?;
+                // `mv` asks not to replace anything first, and would then look for the draft.
+                if call.flags & !libc::RENAME_NOREPLACE != 0 {
+                    return Some(Judged::Reply(Reply::Errno(libc::EINVAL)));
+                }
+                // We write it ourselves, on the host: into a single file of the host that was
+                // granted, and nothing else that the run may write.
+                let single = self.plan.single_files().any(|file| file == to);
+                if single && !self.warden.is_guarded(to, Operation::Rename) {
+                    Judged::Publish(draft.clone(), to.clone())
+                } else if self.plan.allows(to, true) {
+                    Judged::Reply(Reply::Errno(libc::EXDEV))
+                } else {
+                    self.path(Operation::Rename, to, pid, 0)
+                }
+            }
+            Operation::Remove => {
+                self.drafts.forget(draft);
+                Judged::Reply(Reply::Done)
+            }
+            Operation::ChangeMode | Operation::ChangeTimes | Operation::ChangeOwner => {
+                Judged::Reply(Reply::Done)
+            }
+            _ => Judged::Reply(Reply::Errno(libc::EACCES)),
+        })
+    }
+
+    /// The lock file that a rename would put in the place of a file that cannot be written.
+    fn lock(
+        &self,
+        operation: Operation,
+        from: Option<&AbsPath>,
+        to: Option<&AbsPath>,
+    ) -> Option<GitLock> {
+        let (from, to) = from.zip(to).filter(|_| operation == Operation::Rename)?;
+        let held = self.plan.allows(to, false) && !self.plan.allows(to, true);
+        let ours = self.plan.allows(from, true) && self.is_hosts(from);
+        (held && ours).then(|| GitLock::of(from, to)).flatten()
+    }
+
+    /// What becomes of an operation on one path.
+    fn path(&mut self, operation: Operation, path: &AbsPath, pid: u32, flags: u32) -> Judged {
+        let go_on = Judged::Reply(Reply::Continue);
+        if path.as_path().starts_with("/proc") || path.as_path().starts_with("/dev") {
+            return go_on;
+        }
+        let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
+        let writes = operation.writes();
+        if self.plan.allows(path, writes) {
+            if self.plan.late.contains(path) && !path.as_path().exists() {
+                let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
+                return if makes { Judged::Make(path.clone(), operation, flags) } else { go_on };
+            }
+            let guarded = writes && self.is_hosts(path);
+            if guarded
+                && (self.moves_pinned(operation, path) || self.warden.is_guarded(path, operation))
+            {
+                return self.refuse(&attempt);
+            }
+            return go_on;
+        }
+        if self.is_on_the_way(operation, path) {
+            return go_on;
+        }
+        if self.warden.is_mere_lock(path) {
+            let taken = path.as_path().symlink_metadata().is_ok();
+            match operation {
+                Operation::Create if taken => return Judged::Reply(Reply::Errno(libc::EEXIST)),
+                Operation::Create => return Judged::Lend,
+                Operation::Remove if !taken => return Judged::Reply(Reply::Done),
+                _ => {}
+            }
+        }
+        // Whether or not a write could have worked, it was tried; a read of nothing is nothing.
+        let exists = path.as_path().symlink_metadata().is_ok();
+        let creates = matches!(
+            operation,
+            Operation::Create
+                | Operation::MakeDirectory
+                | Operation::MakeNode
+                | Operation::SymbolicLink
+                | Operation::Rename
+                | Operation::Link
+        );
+        if !exists && (!creates || !path.parent().as_path().is_dir()) {
+            return go_on;
+        }
+        if exists && operation == Operation::MakeDirectory {
+            // `mkdir -p` makes what is there; it gets the answer that it expects.
+            return Judged::Reply(Reply::Errno(libc::EEXIST));
+        }
+        let opens = matches!(
+            operation,
+            Operation::Read | Operation::Write | Operation::Create | Operation::Truncate
+        );
+        let leave = opens.then(|| stdio::leave(path.as_path())).flatten().unwrap_or_default();
+        let given = if writes { leave.write } else { leave.read };
+        if given {
+            // `echo > /dev/stderr`: what came on a standard descriptor has that name as well.
+            return go_on;
+        }
+        if self.warden.is_habit(path, operation) {
+            self.warden.probed(&attempt, &Program::look_up_here(pid));
+            let errno = if writes { libc::EACCES } else { libc::ENOENT };
+            return Judged::Reply(Reply::Errno(errno));
+        }
+        self.refuse(&attempt)
+    }
+
+    /// Whether an address leads to the run's own network or to one of its doors.
+    fn is_ours(&self, ip: std::net::IpAddr, port: u16) -> bool {
+        let doors = &self.plan.doors;
+        let made_up = |ip: std::net::Ipv4Addr| matches!(ip.octets(), [198, 18 | 19, ..]);
+        match ip {
+            _ if ip.is_loopback() || ip.is_unspecified() => true,
+            // What is granted is granted on some ports and not on others.
+            std::net::IpAddr::V4(ip) => {
+                (made_up(ip) || doors.addresses.contains(&ip)) && doors.ports.contains(&port)
+            }
+            std::net::IpAddr::V6(_) => false,
+        }
+    }
+
+    fn refuse(&mut self, attempt: &Attempt) -> Judged {
+        let program = Program::look_up_here(attempt.pid);
+        match self.warden.refused(attempt, &program) {
+            Ruling::Refuse(errno) => Judged::Reply(Reply::Errno(errno)),
+            Ruling::Stop => Judged::Stop,
+        }
+    }
+
+    /// Whether this does no more than walk. The run's own root shows nothing but ways; the host's
+    /// shows everything else too.
+    fn is_on_the_way(&self, operation: Operation, path: &AbsPath) -> bool {
+        match operation {
+            // A place, and nothing of what is in it.
+            Operation::Look => true,
+            Operation::List | Operation::Read => self.own_root && self.plan.is_way(path),
+            _ => false,
+        }
+    }
+
+    /// Whether this moves a directory that must stay where it is. Where there are mounts, they hold
+    /// it.
+    fn moves_pinned(&self, operation: Operation, path: &AbsPath) -> bool {
+        let pinned = |piece: &Piece| piece.kind == Kind::Pinned && piece.path == *path;
+        operation == Operation::Rename && !self.own_root && self.plan.pieces.iter().any(pinned)
+    }
+
+    /// Whether a path is the host's, rather than private to the run.
+    fn is_hosts(&self, path: &AbsPath) -> bool {
+        let piece = self.plan.piece(path);
+        piece.is_none_or(|piece| matches!(piece.kind, Kind::Write | Kind::Pinned | Kind::Read))
+    }
+
+    /// Where the path of an argument leads.
+    fn argument(&mut self, argument: PathArgument, pid: u32) -> Option<AbsPath> {
+        self.leads(&named(pid, argument)?, argument.follow, pid)
+    }
+
+    /// Where a path leads, links followed as the call would.
+    fn leads(&mut self, named: &Path, follow: bool, pid: u32) -> Option<AbsPath> {
+        let links =
+            Links { plan: self.plan, processes: self.processes, private: self.private, pid };
+        let links = |path: &AbsPath| links.at(path);
+        if follow {
+            return self.warden.resolve(named, &links);
+        }
+        let name = named.file_name()?;
+        Some(self.warden.resolve(named.parent()?, &links)?.join(name))
+    }
+
+    fn connect(&mut self, pid: u32, socket: i32, target: Address) -> Judged {
+        let go_on = Judged::Reply(Reply::Continue);
+        match target {
+            Address::Path(path) => {
+                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
+                let Some(path) = self.leads(&named, true, pid) else { return go_on };
+                if self.plan.allows(&path, false) || path.as_path().symlink_metadata().is_err() {
+                    return go_on;
+                }
+                let operation = Operation::Connect;
+                let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
+                if self.warden.is_habit(&path, operation) {
+                    self.warden.probed(&attempt, &Program::look_up_here(pid));
+                    return Judged::Reply(Reply::Errno(libc::ENOENT));
+                }
+                self.refuse(&attempt)
+            }
+            Address::Ip(target) if self.plan.network == Net::Own => {
+                let ip = target.ip().to_canonical();
+                let own = self.own_root && self.is_ours(ip, target.port());
+                if own || !is_stream(pid, socket) {
+                    return go_on;
+                }
+                match self.warden.connected(target, &Program::look_up_here(pid)) {
+                    Ruling::Refuse(errno) => Judged::Reply(Reply::Errno(errno)),
+                    Ruling::Stop => Judged::Stop,
+                }
+            }
+            _ => go_on,
+        }
+    }
+}
+
+/// Answers an open with a file that nobody else sees.
+pub(crate) fn lend(listener: &OwnedFd, notification: &Notification) {
+    let file = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC);
+    lend_file(listener, notification, file.map_err(io::Error::from));
+}
+
+/// Answers an open that wants to be the first with the file that was just made for it.
+pub(crate) fn lend_made(
+    listener: &OwnedFd,
+    notification: &Notification,
+    made: OwnedFd,
+    flags: u32,
+) {
+    let append = OFlags::from_bits_retain(flags) & OFlags::APPEND;
+    let set = rustix::fs::fcntl_setfl(&made, append);
+    lend_file(listener, notification, set.map(|()| made).map_err(io::Error::from));
+}
+
+/// Lends a file, and nothing that leads further.
+pub(crate) fn lend_file(
+    listener: &OwnedFd,
+    notification: &Notification,
+    file: io::Result<OwnedFd>,
+) {
+    let lent = file.and_then(|file| {
+        let stat = rustix::fs::fstat(&file)?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(io::ErrorKind::PermissionDenied.into());
+        }
+        sys::lend(listener.as_fd(), notification.id, file.as_fd())
+    });
+    if lent.is_err() {
+        answer(listener, notification, Reply::Errno(libc::EACCES));
+    }
+}
+
+/// Answers a waiting call. It may be gone, which is no matter.
+pub(crate) fn answer(listener: &OwnedFd, notification: &Notification, reply: Reply) {
+    let done = sys::answer_notification(listener.as_fd(), notification.id, reply);
+    // A call that gets no answer would wait for ever.
+    if done.is_err() {
+        let refusal = Reply::Errno(libc::EACCES);
+        let _ = sys::answer_notification(listener.as_fd(), notification.id, refusal);
+    }
+}

@@ -1,0 +1,80 @@
+//! [`PlannedPaths`]: the plan as the tripwire needs it, looked up by path.
+
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use model::{Kind, Plan};
+
+use crate::observe::tripwire::Seen;
+
+/// The ways to granted ground, and the places that ground is mounted on.
+pub(crate) struct PlannedPaths {
+    /// By the text of the path.
+    nodes: HashMap<OsString, Node>,
+}
+
+struct Node {
+    seen: Seen,
+    names: Vec<OsString>,
+    target: Option<PathBuf>,
+}
+
+impl PlannedPaths {
+    pub(crate) fn new(plan: &Plan) -> Self {
+        let mut skeleton = Self { nodes: HashMap::new() };
+        skeleton.nodes.insert("/".into(), Node::way());
+        for piece in &plan.pieces {
+            let seen = match (&piece.kind, piece.directory) {
+                (Kind::Closed, true) => Seen::Directory,
+                (Kind::Closed, false) => Seen::File,
+                (_, true) => Seen::Way,
+                (_, false) => Seen::Ground,
+            };
+            skeleton.put(piece.path.as_path(), seen, None);
+        }
+        for link in &plan.links {
+            skeleton.put(link.path.as_path(), Seen::Link, Some(link.target.clone()));
+        }
+        skeleton
+    }
+
+    fn put(&mut self, path: &Path, seen: Seen, target: Option<PathBuf>) {
+        self.hang(path);
+        let node = self.nodes.entry(path.into()).or_insert_with(Node::way);
+        (node.seen, node.target) = (seen, target);
+    }
+
+    /// Makes the directories above a path, each with the name of the next.
+    fn hang(&mut self, path: &Path) {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
+        if !self.nodes.contains_key(parent.as_os_str()) {
+            self.hang(parent);
+        }
+        let above = self.nodes.entry(parent.into()).or_insert_with(Node::way);
+        if !above.names.iter().any(|known| known == name) {
+            above.names.push(name.to_owned());
+        }
+    }
+
+    /// What a path is, if the plan says anything about it.
+    pub(crate) fn seen(&self, path: &Path) -> Option<Seen> {
+        self.nodes.get(path.as_os_str()).map(|node| node.seen)
+    }
+
+    /// The names in a directory.
+    pub(crate) fn names(&self, path: &Path) -> &[OsString] {
+        self.nodes.get(path.as_os_str()).map_or(&[], |node| &node.names)
+    }
+
+    /// Where a link leads.
+    pub(crate) fn target(&self, path: &Path) -> Option<&PathBuf> {
+        self.nodes.get(path.as_os_str())?.target.as_ref()
+    }
+}
+
+impl Node {
+    fn way() -> Self {
+        Self { seen: Seen::Way, names: Vec::new(), target: None }
+    }
+}

@@ -1,0 +1,55 @@
+//! [`Contents`]: what the tripwire asks of whoever knows the plan.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use crate::attempt::Attempt;
+
+/// What lies where, and what a refused attempt gets: the supervisor knows.
+pub trait Contents {
+    /// What the path is, to the sandbox. Called for every lookup that the kernel has not cached,
+    /// and it is how [`Operation::Look`](crate::Operation::Look) becomes known. `pid` is the asking thread, 0 when it is
+    /// outside the process namespace of the mount.
+    fn look(&mut self, path: &Path, pid: u32) -> Seen;
+
+    /// The names that a listing of a [`Seen::Way`] shows, always in the same order.
+    fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)>;
+
+    /// Where a [`Seen::Link`] leads. At most 4,095 bytes.
+    fn target(&mut self, path: &Path) -> Option<PathBuf>;
+
+    /// An attempt on something that is not granted. The caller is still blocked in its call.
+    fn attempt(&mut self, attempt: Attempt) -> Answer;
+}
+
+/// What a path is, to the sandbox.
+///
+/// A path that something is mounted over must be [`Way`](Self::Way) or [`Ground`](Self::Ground)
+/// for the whole run: when it is suddenly absent or of another kind, the kernel takes the mount
+/// away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Seen {
+    /// Not there: the error to say so with, normally ENOENT. Creation at a path is tried only
+    /// after ENOENT.
+    Absent(i32),
+    /// A directory on the way to granted ground, or covered by it: may be entered and listed.
+    Way,
+    /// A directory that is not granted. It may be entered; listing it is an attempt.
+    Directory,
+    /// Anything else that is not granted.
+    File,
+    /// A file that granted ground is mounted over.
+    Ground,
+    /// A symbolic link that leads to granted ground.
+    Link,
+}
+
+/// What an attempt gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// This error. There is no other way to answer: no attempt succeeds.
+    Errno(i32),
+    /// No reply: the tree is being killed. A killed thread stays in its call until it gets a reply
+    /// or `/dev/fuse` is closed, so the supervisor must close it after the kill.
+    Silence,
+}

@@ -1,0 +1,120 @@
+//! Files that were granted before they existed: made on the host, then put into the running tree.
+
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt;
+
+use model::AbsPath;
+use rustix::fs::{Mode, OFlags};
+use rustix::thread::LinkNameSpaceType;
+
+use crate::Operation;
+use crate::child::mounts::{attach_to, clone_tree_of, open_without_links};
+use crate::sys::{self, ExitOnPanic, MOUNT_RDONLY, Reply};
+
+/// Makes a granted file or directory and starts a process that lets the run write it.
+pub(crate) fn start(
+    path: &AbsPath,
+    operation: Operation,
+    namespaces: &RunNamespaces,
+) -> io::Result<Made> {
+    let made = match operation {
+        Operation::MakeDirectory => {
+            std::fs::create_dir(path.as_path())?;
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            rustix::fs::open(path.as_path(), flags, Mode::empty())?
+        }
+        _ => {
+            let mut new = OpenOptions::new();
+            new.read(true).write(true).create_new(true).mode(0o644).open(path.as_path())?.into()
+        }
+    };
+    let stat = rustix::fs::fstat(&made)?;
+    let helper = start_in_namespaces(namespaces, || open_up(path, (stat.st_dev, stat.st_ino)))?;
+    Ok(Made { made, helper })
+}
+
+/// What was made, and the process that puts it into the run.
+pub(crate) struct Made {
+    pub(crate) made: OwnedFd,
+    pub(crate) helper: i32,
+}
+
+/// What the call gets when that process has ended: it goes on, or has been done.
+pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
+    match (ended, operation) {
+        (Err(error), _) => Reply::Errno(error.raw_os_error().unwrap_or(libc::EACCES)),
+        (Ok(0), Operation::MakeDirectory) => Reply::Done,
+        (Ok(0), _) => Reply::Continue,
+        (Ok(errno), _) => Reply::Errno(errno),
+    }
+}
+
+/// Binds a path on itself, writable, if it is still what was made: another run may be at work there.
+fn open_up(path: &AbsPath, made: (u64, u64)) -> io::Result<()> {
+    let place = open_without_links(path.as_path(), OFlags::PATH | OFlags::NOFOLLOW)?;
+    let stat = rustix::fs::fstat(&place)?;
+    if (stat.st_dev, stat.st_ino) != made {
+        return Err(io::Error::from_raw_os_error(libc::EBUSY));
+    }
+    let tree = clone_tree_of(place.as_fd())?;
+    sys::set_mount(tree.as_fd(), 0, MOUNT_RDONLY)?;
+    attach_to(tree.as_fd(), place.as_fd())
+}
+
+/// The run's user and mount namespaces, by descriptor: the first process inside can be looked into
+/// by nobody, and who may not look into a process may not follow it either.
+#[derive(Debug)]
+pub(crate) struct RunNamespaces {
+    user: OwnedFd,
+    mount: OwnedFd,
+}
+
+impl RunNamespaces {
+    /// Those of this process.
+    pub(crate) fn here() -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let open = |path| rustix::fs::open(path, flags, Mode::empty());
+        Ok(Self { user: open("/proc/self/ns/user")?, mount: open("/proc/self/ns/mnt")? })
+    }
+
+    pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
+        [self.user.as_fd(), self.mount.as_fd()]
+    }
+
+    pub(crate) fn from_descriptors(descriptors: Vec<OwnedFd>) -> Option<Self> {
+        let [user, mount] = descriptors.try_into().ok()?;
+        Some(Self { user, mount })
+    }
+
+    fn enter(&self) -> io::Result<()> {
+        use rustix::thread::move_into_link_name_space as enter;
+        enter(self.user.as_fd(), Some(LinkNameSpaceType::User))?;
+        enter(self.mount.as_fd(), Some(LinkNameSpaceType::Mount))?;
+        Ok(())
+    }
+}
+
+/// Does something in the run's user and mount namespaces, in a process of its own: who enters a
+/// user namespace cannot come back. It is not waited for, as it may need answers of the tripwire.
+pub(crate) fn start_in_namespaces(
+    namespaces: &RunNamespaces,
+    act: impl FnOnce() -> io::Result<()>,
+) -> io::Result<i32> {
+    let supervisor = rustix::process::getpid();
+    if let Some(helper) = sys::fork()? {
+        return Ok(helper);
+    }
+    let _exit = ExitOnPanic;
+    // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
+    // namespace clears the bond, so it is made here.
+    let bound = namespaces.enter().and_then(|()| sys::die_with_parent());
+    if rustix::process::getppid() != Some(supervisor) {
+        sys::exit_now(libc::EIO);
+    }
+    let done = bound.and_then(|()| act());
+    // An error without a number must not look like success.
+    let code = done.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
+    sys::exit_now(code)
+}

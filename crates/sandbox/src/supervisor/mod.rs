@@ -1,0 +1,593 @@
+//! One run, from the outside: starts the child, serves what it asks, ends it.
+//!
+//! A single thread takes every event in turn, so that nothing happens between a violation and the
+//! end of the run that it causes.
+
+pub(crate) mod cgroup;
+pub(crate) mod drafts;
+pub(crate) mod foreground;
+pub(crate) mod git_lock;
+pub(crate) mod granted_later;
+pub(crate) mod hide_new_files;
+mod serve;
+pub(crate) mod usage;
+
+use std::borrow::Cow;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use model::{AbsPath, Caller};
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use crate::available::{Attribution, Available, Enforcement, SelfTest};
+use crate::child::cpu_affinity::CpuAffinity;
+use crate::child::landlock_only::{self, LandlockOnly};
+use crate::child::prefork::{First, Orders, Prefork};
+use crate::child::{Child, Layer};
+use crate::failure::{Failed, Step};
+use crate::ipc::{self, Message};
+use crate::launch::{End, Launch, Outcome, SandboxError};
+use crate::monitor::{News, Warden};
+use crate::network::listeners::Listeners;
+use crate::network::socket_owners::SocketOwners;
+use crate::observe::planned_paths::PlannedPaths;
+use crate::observe::program;
+use crate::observe::tripwire::Tripwire;
+use crate::probe;
+use crate::supervisor::cgroup::Cgroup;
+use crate::supervisor::drafts::Drafts;
+use crate::supervisor::foreground::Foreground;
+use crate::supervisor::granted_later::RunNamespaces;
+use crate::supervisor::hide_new_files::HideNewFiles;
+use crate::supervisor::usage::{Activity, Usage};
+use crate::sys::{self, Cloned};
+
+/// How long the set-up may take before it counts as stuck.
+const SETUP_TIME: Duration = Duration::from_mins(1);
+
+/// How long a killed process may take until its death is sealed.
+const DYING_TIME: Duration = Duration::from_secs(10);
+
+pub(crate) struct Supervisor<'a> {
+    launch: &'a Launch<'a>,
+    available: Available,
+    /// What there is instead of mounts.
+    unmounted: Option<&'a LandlockOnly>,
+    child: OwnedFd,
+    child_pid: i32,
+    socket: OwnedFd,
+    signals: OwnedFd,
+    device: Option<OwnedFd>,
+    tripwire: Tripwire,
+    skeleton: PlannedPaths,
+    /// Room for one request of the tripwire.
+    request: Vec<u8>,
+    listener: Option<OwnedFd>,
+    /// Whether something may have been changed: so it is where nobody sees calls.
+    changed: bool,
+    processes: Option<OwnedFd>,
+    drafts: Drafts,
+    /// The places that are private to the run.
+    private: Vec<(AbsPath, OwnedFd)>,
+    /// A view of the tripwire that nothing lies on.
+    bare: Option<OwnedFd>,
+    /// The command, once it is known.
+    command: Option<(OwnedFd, i32)>,
+    foreground: Foreground,
+    group: Option<Cgroup>,
+    started: Option<Instant>,
+    born: Instant,
+    activity: Activity,
+    /// The run's namespaces, where something may have to be put into them.
+    namespaces: Option<RunNamespaces>,
+    cover: Option<HideNewFiles>,
+    cpu_affinity: CpuAffinity,
+    /// The ways out, until somebody knocks.
+    doors: Option<Listeners>,
+    socket_owners: SocketOwners,
+}
+
+/// Tells the first process what it is for; one is started if none was.
+fn order(
+    launch: &Launch<'_>,
+    available: &Available,
+    prefork: Option<Prefork>,
+    group: Option<&Cgroup>,
+) -> Result<(First, CpuAffinity), SandboxError> {
+    let fail = |failed: Failed| {
+        let diagnosis = probe::diagnose(&failed, available);
+        SandboxError::Failed { failed, diagnosis }
+    };
+    let prefork = prefork.map_or_else(|| Prefork::start(launch.user), Ok).map_err(fail)?;
+    // Until the command runs, one of the two always waits for the other: on one processor they need
+    // not wake a second one each time.
+    let cpu_affinity = CpuAffinity::keep_to_one();
+    prefork.keep_to(&cpu_affinity);
+    let orders = Orders {
+        plan: Cow::Borrowed(launch.plan),
+        command: Cow::Borrowed(launch.command),
+        attribution: available.attribution,
+        canary: Cow::Borrowed(launch.canary),
+        group: Cow::Borrowed(group.map(Cgroup::dirs).unwrap_or_default()),
+        hides_new_files: launch.hides_new_files,
+        cpu_affinity: cpu_affinity.tell(),
+        omit: Cow::Borrowed(launch.omit),
+    };
+    let first = prefork.give(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
+    Ok((first, cpu_affinity))
+}
+
+/// Starts the first process where there are no namespaces. It outlives the supervisor should that
+/// be killed, and ends everything.
+fn fork(
+    launch: &Launch<'_>,
+    available: &Available,
+    unmounted: Option<&LandlockOnly>,
+    group: Option<&Cgroup>,
+) -> Result<(First, CpuAffinity), SandboxError> {
+    let fail = |step, error: io::Error| SandboxError::Failed {
+        failed: Failed::new(step, error),
+        diagnosis: available.lacking.clone(),
+    };
+    let (socket, theirs) = ipc::pair().map_err(|error| fail(Step::Talk, error))?;
+    sys::adopt_orphans().map_err(|error| fail(Step::Bond, error))?;
+    let cpu_affinity = CpuAffinity::keep_to_one();
+    match sys::clone_into(0).map_err(|error| fail(Step::Fork, error))? {
+        Cloned::Child => {
+            drop(socket);
+            Child {
+                plan: launch.plan,
+                command: launch.command,
+                enforcement: available.enforcement,
+                attribution: available.attribution,
+                user: launch.user,
+                canary: launch.canary,
+                socket: theirs,
+                group: group.map(Cgroup::dirs).unwrap_or_default(),
+                unmounted,
+                hides_new_files: launch.hides_new_files,
+                cpu_affinity: &cpu_affinity,
+                omit: launch.omit,
+            }
+            .run()
+        }
+        Cloned::Parent(process, pid) => Ok((First { process, pid, socket }, cpu_affinity)),
+    }
+}
+
+/// What an event means for the run.
+enum Next {
+    GoOn,
+    End(End),
+    Fail(SandboxError),
+}
+
+impl<'a> Supervisor<'a> {
+    pub(crate) fn start(
+        launch: &'a Launch<'a>,
+        available: Available,
+        unmounted: Option<&'a LandlockOnly>,
+        prefork: Option<Prefork>,
+    ) -> Result<Self, SandboxError> {
+        let fail = |step, error: io::Error| SandboxError::Failed {
+            failed: Failed::new(step, error),
+            diagnosis: available.lacking.clone(),
+        };
+        let signals =
+            sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error))?;
+        let group = Cgroup::make(&launch.plan.limits);
+        sys::ignore_signal(libc::SIGTTOU);
+        let namespaces = available.enforcement == Enforcement::Namespaces;
+        let (first, cpu_affinity) = if namespaces {
+            order(launch, &available, prefork, group.as_ref())?
+        } else {
+            fork(launch, &available, unmounted, group.as_ref())?
+        };
+        let First { process: child, pid: child_pid, socket } = first;
+        Ok(Self {
+            launch,
+            available,
+            unmounted,
+            child,
+            child_pid,
+            socket,
+            signals,
+            device: None,
+            tripwire: Tripwire::new(launch.user.0, launch.user.1),
+            skeleton: PlannedPaths::new(launch.plan),
+            request: vec![0; Tripwire::REQUEST_SIZE],
+            listener: None,
+            changed: true,
+            processes: None,
+            drafts: Drafts::default(),
+            private: Vec::new(),
+            bare: None,
+            command: None,
+            foreground: Foreground::default(),
+            group,
+            started: None,
+            born: Instant::now(),
+            activity: Activity::default(),
+            namespaces: None,
+            cover: None,
+            doors: None,
+            socket_owners: SocketOwners::default(),
+            cpu_affinity,
+        })
+    }
+
+    /// Takes events until the run has ended, then clears up after it.
+    pub(crate) fn watch(mut self, warden: &mut dyn Warden) -> Result<Outcome, SandboxError> {
+        let next = loop {
+            match self.turn(warden) {
+                Next::GoOn => {}
+                next => break next,
+            }
+        };
+        self.kill();
+        let usage = self.bury();
+        match next {
+            Next::End(End::Exited { .. }) => self.foreground.take_back(),
+            _ => self.foreground.take_back_as_it_was(),
+        }
+        let limited_by = self.group.as_ref().map_or("process", Cgroup::describe);
+        let reached = self.group.as_ref().map(Cgroup::reached).unwrap_or_default();
+        drop(self.group.take());
+        let changed = self.changed;
+        let lost = self.drafts.left();
+        match next {
+            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed, lost }),
+            Next::Fail(error) => Err(error),
+            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed, lost }),
+        }
+    }
+
+    /// Waits for events and handles what came.
+    fn turn(&mut self, warden: &mut dyn Warden) -> Next {
+        let ready = match self.wait(warden) {
+            Ok(ready) => ready,
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+        };
+        for source in &ready {
+            let next = match source {
+                Source::Device => self.serve_tripwire(warden),
+                Source::SeccompListener => self.serve_call(warden),
+                Source::SeccompListenerClosed => {
+                    self.listener = None;
+                    Next::GoOn
+                }
+                Source::NewFiles => self.cover(warden),
+                Source::Listeners => self.open_doors(warden),
+                Source::Network => self.hear_news(warden),
+                Source::Signals => self.forward_signals(),
+                Source::Socket => self.hear(warden),
+                // The socket is read to its end first: the child's last word is on it.
+                Source::Child if ready.contains(&Source::Socket) => Next::GoOn,
+                Source::Child => match self.started {
+                    Some(_) => Next::End(End::Lost),
+                    None => {
+                        Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended")))
+                    }
+                },
+            };
+            if !matches!(next, Next::GoOn) {
+                return next;
+            }
+        }
+        self.over_limit()
+    }
+
+    /// Waits until something can be taken from somewhere.
+    fn wait(&self, warden: &dyn Warden) -> io::Result<Vec<Source>> {
+        let news = warden.news();
+        let doors = self.doors.as_ref().map(Listeners::descriptors).unwrap_or_default();
+        let single = [
+            (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
+            (Source::SeccompListener, self.listener.as_ref().map(AsFd::as_fd)),
+            (Source::NewFiles, self.cover.as_ref().map(|cover| cover.descriptor().as_fd())),
+            (Source::Signals, Some(self.signals.as_fd())),
+            (Source::Socket, Some(self.socket.as_fd())),
+            (Source::Child, Some(self.child.as_fd())),
+        ];
+        let single =
+            single.into_iter().filter_map(|(source, descriptor)| Some((source, descriptor?)));
+        let doors = doors.into_iter().map(|door| (Source::Listeners, door));
+        let news = news.into_iter().map(|news| (Source::Network, news));
+        let waited: Vec<_> = single.chain(doors).chain(news).collect();
+        let mut polled: Vec<_> = waited
+            .iter()
+            .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
+            .collect();
+        let timeout = self.patience().map(|time| Timespec {
+            tv_sec: time.as_secs().cast_signed(),
+            tv_nsec: i64::from(time.subsec_nanos()),
+        });
+        match rustix::event::poll(&mut polled, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let mut ready: Vec<_> = waited
+            .iter()
+            .zip(&polled)
+            .filter(|(_, polled)| !polled.revents().is_empty())
+            .map(|((source, _), polled)| match source {
+                // Nobody is left who could call; it would say so again and again.
+                Source::SeccompListener if !polled.revents().contains(PollFlags::IN) => {
+                    Source::SeccompListenerClosed
+                }
+                source => *source,
+            })
+            .collect();
+        ready.dedup();
+        Ok(ready)
+    }
+
+    fn cover(&mut self, warden: &mut dyn Warden) -> Next {
+        if let (Some(cover), Some(namespaces)) = (&mut self.cover, &self.namespaces) {
+            let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
+            cover.turn(warden, namespaces, tripwire);
+        }
+        Next::GoOn
+    }
+
+    /// Somebody wants out. Only now is there anything to serve.
+    fn open_doors(&mut self, warden: &mut dyn Warden) -> Next {
+        let Some(doors) = self.doors.take() else { return Next::GoOn };
+        match warden.knocked(doors) {
+            Ok(()) => Next::GoOn,
+            Err(error) => Next::Fail(self.failed(Step::Listeners, error)),
+        }
+    }
+
+    fn hear_news(&mut self, warden: &mut dyn Warden) -> Next {
+        self.activity.happened();
+        let processes = self.processes.as_ref();
+        let who = |caller: &Caller| {
+            let owner = processes.and_then(|view| self.socket_owners.find(view.as_fd(), caller));
+            owner.unwrap_or_default()
+        };
+        match warden.hear_news(&who) {
+            News::GoOn => Next::GoOn,
+            News::Stop => {
+                self.kill();
+                Next::End(End::Violation)
+            }
+        }
+    }
+
+    /// How long nothing may happen before we must look again.
+    fn patience(&self) -> Option<Duration> {
+        let limits = &self.launch.plan.limits;
+        let Some(started) = self.started else {
+            return Some(SETUP_TIME.saturating_sub(self.born.elapsed()));
+        };
+        let wall = limits
+            .wall_seconds
+            .map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()));
+        let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
+        [wall, idle].into_iter().flatten().min()
+    }
+
+    fn over_limit(&mut self) -> Next {
+        let limits = &self.launch.plan.limits;
+        let Some(started) = self.started else {
+            if self.born.elapsed() > SETUP_TIME {
+                let stuck = io::Error::new(io::ErrorKind::TimedOut, "it took too long");
+                return Next::Fail(self.failed(Step::Talk, stuck));
+            }
+            return Next::GoOn;
+        };
+        if limits.wall_seconds.is_some_and(|most| started.elapsed().as_secs() >= most) {
+            return Next::End(End::Limit("wall_seconds"));
+        }
+        if let Some(most) = limits.idle_seconds
+            && self.activity.idle_for(self.child_pid) >= Duration::from_secs(most)
+        {
+            return Next::End(End::Limit("idle_seconds"));
+        }
+        Next::GoOn
+    }
+
+    fn hear(&mut self, warden: &mut dyn Warden) -> Next {
+        let (message, mut descriptors, sender) = match ipc::receive(&self.socket) {
+            Ok(Some(heard)) => heard,
+            Ok(None) if self.started.is_some() => return Next::End(End::Lost),
+            Ok(None) => {
+                return Next::Fail(self.failed(Step::Talk, io::Error::other("the child is gone")));
+            }
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+        };
+        match message {
+            Message::Device => self.device = descriptors.pop(),
+            Message::Private(numbers) => {
+                let pieces = &self.launch.plan.pieces;
+                let path = |number: usize| pieces.get(number).map(|piece| piece.path.clone());
+                self.private.extend(numbers.into_iter().filter_map(path).zip(descriptors));
+            }
+            Message::Views => {
+                self.processes = descriptors.pop();
+                self.bare = self.launch.hides_new_files.then(|| descriptors.pop()).flatten();
+            }
+            Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
+            Message::Listeners => self.doors = Listeners::add(self.doors.take(), descriptors),
+            Message::SockDiag => self.socket_owners = SocketOwners::new(descriptors.pop()),
+            Message::SeccompListener => {
+                self.listener = descriptors.pop();
+                self.changed = self.listener.is_none();
+                self.listener.iter().for_each(|listener| sys::keep_to_caller(listener.as_fd()));
+            }
+            Message::NoSeccompListener => return self.without_listener(),
+            Message::Ready { test, mut missing, landlock } => {
+                self.available.landlock = landlock;
+                missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
+                if !test.holds() && !self.launch.omit.contains(&Layer::SelfTest) {
+                    let what = test.succeeded().next().unwrap_or("trying").to_owned();
+                    return Next::Fail(SandboxError::DoesNotHold(what));
+                }
+                return self.begin(warden, sender, &test, &missing);
+            }
+            Message::Failed(failed) if failed.step == Step::Execute => {
+                return Next::End(End::NotRun(failed));
+            }
+            Message::Failed(failed) => {
+                let diagnosis = probe::diagnose(&failed, &self.available);
+                return Next::Fail(SandboxError::Failed { failed, diagnosis });
+            }
+            Message::Stopped(signal) => self.suspend(signal),
+            // It has no leave to run yet.
+            Message::Exited(_) if self.started.is_none() => {
+                let ended = io::Error::other("the process that was to become the command ended");
+                return Next::Fail(self.failed(Step::Talk, ended));
+            }
+            Message::Exited(status) => {
+                let (code, signal) = (sys::exit_code(status), sys::end_signal(status));
+                return Next::End(End::Exited { code, signal });
+            }
+        }
+        Next::GoOn
+    }
+
+    fn without_listener(&mut self) -> Next {
+        self.available.lacking.push(probe::listener_taken());
+        if self.available.enforcement == Enforcement::Landlock {
+            // Landlock cannot take a name out of ground that may be written: the watcher does.
+            let taken = io::Error::from_raw_os_error(libc::EBUSY);
+            return Next::Fail(self.failed(Step::Watch, taken));
+        }
+        if self.available.attribution == Attribution::Notify {
+            self.available.attribution = Attribution::Inferred;
+        }
+        Next::GoOn
+    }
+
+    /// Everything stands. The command may run.
+    fn begin(
+        &mut self,
+        warden: &mut dyn Warden,
+        sender: Option<i32>,
+        test: &SelfTest,
+        missing: &[String],
+    ) -> Next {
+        let Some(pid) = sender.and_then(Pid::from_raw) else {
+            return Next::Fail(self.failed(Step::Talk, io::Error::other("the sender is unknown")));
+        };
+        let command = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(descriptor) => (descriptor, pid.as_raw_nonzero().get()),
+            Err(error) => return Next::Fail(self.failed(Step::Talk, error.into())),
+        };
+        self.foreground.give_to(command.1);
+        self.command = Some(command);
+        if self.available.enforcement == Enforcement::Namespaces {
+            match HideNewFiles::begin(warden) {
+                Ok(cover) => self.cover = cover,
+                Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
+            }
+        }
+        warden.started(&self.available, test, missing);
+        self.cpu_affinity.restore();
+        self.started = Some(Instant::now());
+        self.activity.happened();
+        match ipc::permit_start(&self.socket) {
+            Ok(()) => Next::GoOn,
+            Err(error) => Next::Fail(self.failed(Step::Talk, error)),
+        }
+    }
+
+    fn forward_signals(&mut self) -> Next {
+        while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
+            let Some((command, _)) = &self.command else {
+                // Nothing runs yet that could take it, and nothing will.
+                if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal) {
+                    let code = u8::try_from(128 + signal).unwrap_or(1);
+                    return Next::End(End::Exited { code, signal: Some(signal) });
+                }
+                continue;
+            };
+            if let Some(signal) = Signal::from_named_raw(signal) {
+                let _ = rustix::process::pidfd_send_signal(command, signal);
+            }
+        }
+        Next::GoOn
+    }
+
+    /// The command was stopped: so is everything that waits for it, until it is told to go on.
+    fn suspend(&mut self, signal: i32) {
+        let Some((_, pid)) = &self.command else { return };
+        if self.foreground.suspend(*pid, signal) {
+            self.activity.happened();
+        }
+    }
+
+    fn kill(&self) {
+        match self.unmounted {
+            None => drop(rustix::process::pidfd_send_signal(&self.child, Signal::KILL)),
+            // The first process stays until everything is cleared up, in case we do not.
+            Some(_) => self.kill_descendants(),
+        }
+    }
+
+    fn kill_descendants(&self) {
+        let janitor = self.group.as_ref().and_then(Cgroup::janitor);
+        let spared: Vec<_> = janitor.into_iter().chain([self.child_pid]).collect();
+        sys::kill_descendants(&spared);
+    }
+
+    /// Waits until the child, and with it everything inside, is gone.
+    fn bury(&mut self) -> Usage {
+        // Whoever is the last to hold a part of the tree has to take it down. That is the child.
+        self.private.clear();
+        (self.bare, self.namespaces, self.cover, self.doors) = (None, None, None, None);
+        self.await_death();
+        self.processes = None;
+        // A call that waits for an answer ends only when nobody is left to give one.
+        self.device = None;
+        self.listener = None;
+        if let Some(unmounted) = self.unmounted {
+            landlock_only::remove(unmounted.private.as_path());
+            let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
+        }
+        let usage = Usage::of_child(self.child_pid);
+        if self.unmounted.is_some() {
+            // Whatever the child was about to start when it was killed.
+            self.kill_descendants();
+        }
+        usage
+    }
+
+    /// Waits until nobody inside can go on. The end of the first process kills all others, but it
+    /// takes a moment to get round; a call that fails before that would return to its program.
+    fn await_death(&self) {
+        let Some(processes) = &self.processes else { return };
+        let since = Instant::now();
+        while since.elapsed() < DYING_TIME && !program::all_dying(processes.as_fd()) {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+    }
+
+    fn failed(&self, step: Step, error: io::Error) -> SandboxError {
+        SandboxError::Failed {
+            failed: Failed::new(step, error),
+            diagnosis: self.available.lacking.clone(),
+        }
+    }
+}
+
+/// Where something can come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Device,
+    SeccompListener,
+    SeccompListenerClosed,
+    NewFiles,
+    Listeners,
+    Network,
+    Signals,
+    Socket,
+    Child,
+}
+
+/// Signals that are meant for the command.
+pub(crate) const FORWARDED: [i32; 6] =
+    [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];
