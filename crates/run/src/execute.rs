@@ -65,7 +65,6 @@ impl<'a> Run<'a> {
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
-            omit: &omitted_layers(),
         };
         let outcome = match sandbox::run(&launch, prefork, &mut monitor) {
             Ok(outcome) => outcome,
@@ -295,25 +294,6 @@ fn minimum(policy: &Policy) -> Enforcement {
         model::Enforcement::Landlock => Enforcement::Landlock,
         model::Enforcement::Namespaces => Enforcement::Namespaces,
     }
-}
-
-/// Layers to leave out, so that tests can show what each is for.
-fn omitted_layers() -> Vec<sandbox::Layer> {
-    use sandbox::Layer;
-    if !cfg!(feature = "test-hooks") {
-        return Vec::new();
-    }
-    let names = std::env::var("RINGWALL_OMIT").unwrap_or_default();
-    let layer = |name: &str| match name {
-        "mounts" => Some(Layer::Mounts),
-        "landlock" => Some(Layer::Landlock),
-        "seccomp" => Some(Layer::Seccomp),
-        "descriptors" => Some(Layer::Descriptors),
-        "environment" => Some(Layer::Environment),
-        "self-test" => Some(Layer::SelfTest),
-        _ => None,
-    };
-    names.split(',').filter_map(layer).collect()
 }
 
 fn run_id() -> String {

@@ -5,9 +5,9 @@ use std::ffi::OsString;
 use model::{AbsPath, Plan};
 
 use crate::available::{Available, Enforcement, Lack, Requested};
+use crate::child::Canary;
 use crate::child::landlock_only::LandlockOnly;
 use crate::child::prefork::Prefork;
-use crate::child::{Canary, Layer};
 use crate::failure::Failed;
 use crate::monitor::Warden;
 use crate::probe;
@@ -30,8 +30,6 @@ pub struct Launch<'a> {
     pub user: (u32, u32),
     /// Whether files may have to be covered while the run goes on.
     pub hides_new_files: bool,
-    /// Layers to leave out, for tests.
-    pub omit: &'a [Layer],
 }
 
 /// How a run ended.
@@ -147,7 +145,7 @@ fn attempt(
         return Supervisor::start(launch, available, None, prefork)?.watch(warden);
     }
     drop(prefork);
-    let unmounted = LandlockOnly::of(launch.plan);
-    let launch = Launch { plan: &unmounted.plan, ..*launch };
-    Supervisor::start(&launch, available, Some(&unmounted), None)?.watch(warden)
+    let landlock_only = LandlockOnly::of(launch.plan);
+    let launch = Launch { plan: &landlock_only.plan, ..*launch };
+    Supervisor::start(&launch, available, Some(&landlock_only), None)?.watch(warden)
 }

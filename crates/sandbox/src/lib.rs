@@ -21,12 +21,13 @@ mod observe;
 mod probe;
 mod supervisor;
 mod sys;
+mod test_hooks;
 
 pub use attempt::{Attempt, Operation};
 pub use available::{Attribution, Available, Enforcement, Lack, Requested, SelfTest};
 pub use child::landlock::version as landlock_version;
 pub use child::prefork::Prefork;
-pub use child::{Canary, Layer, seccomp};
+pub use child::{Canary, seccomp};
 pub use failure::{Failed, Step};
 pub use forbidden_acts::{Act, Targets, try_all};
 pub use launch::{End, Launch, Outcome, SandboxError, run};

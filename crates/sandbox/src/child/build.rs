@@ -8,17 +8,17 @@ use std::thread::JoinHandle;
 
 use model::Net;
 
-use super::{Built, Child, Layer, map_user};
-use crate::available::Enforcement;
-use crate::child::cpu_affinity::CpuAffinity;
+use super::{Built, Child, map_user};
+use crate::child::Orders;
 use crate::child::landlock::LandlockRules;
 use crate::child::mounts::{Bench, Entered, Later};
-use crate::child::prefork::{self, Orders};
+use crate::child::prefork;
 use crate::child::seccomp::Program;
 use crate::failure::{Failed, Step};
 use crate::network::namespace::{EmptyNetwork, OwnNetwork};
 use crate::supervisor::FORWARDED;
 use crate::sys::{self, ExitOnPanic};
+use crate::test_hooks::Layer;
 
 /// What is done beside the tree.
 pub(super) struct Rest {
@@ -61,9 +61,9 @@ impl Beside {
             // Half a tree is the end of the process.
             let _exit = ExitOnPanic;
             let empty = EmptyNetwork::make();
-            let Ok((inside, later)) = work.recv() else { return };
-            if let Err(failed) = inside.build_beside(empty, later, &answers) {
-                inside.fail(failed);
+            let Ok((child, later)) = work.recv() else { return };
+            if let Err(failed) = child.build_beside(empty, later, &answers) {
+                child.fail(failed);
             }
         });
         Self { thread, hand_over, made, network, entered: tell_entered, rest }
@@ -85,27 +85,14 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let Ok(Some(orders)) = prefork::receive(&socket) else { sys::exit_now(1) };
     // They last as long as the process, and so does everything that is made of them.
     let orders: &'static Orders<'static> = Box::leak(Box::new(orders));
-    let cpu_affinity = Box::leak(Box::new(CpuAffinity::told(&orders.cpu_affinity)));
-    let inside: &'static Child<'static> = Box::leak(Box::new(Child {
-        plan: &orders.plan,
-        command: &orders.command,
-        enforcement: Enforcement::Namespaces,
-        attribution: orders.attribution,
-        canary: &orders.canary,
-        user,
-        socket,
-        group: &orders.group,
-        unmounted: None,
-        hides_new_files: orders.hides_new_files,
-        cpu_affinity,
-        omit: &orders.omit,
-    }));
-    let failed = match ready.and_then(|()| inside.enter_group()) {
+    let child = Child::new(orders, user, socket, None);
+    let child: &'static Child<'static> = Box::leak(Box::new(child));
+    let failed = match ready.and_then(|()| child.enter_group()) {
         Err(failed) => failed,
-        Ok(()) if inside.omits(Layer::Mounts) => inside.start_unmounted(),
-        Ok(()) => inside.mount_and_start(beside),
+        Ok(()) if child.omits(Layer::Mounts) => child.start_unmounted(),
+        Ok(()) => child.mount_and_start(beside),
     };
-    inside.fail(failed)
+    child.fail(failed)
 }
 
 impl Child<'static> {
@@ -121,8 +108,8 @@ impl Child<'static> {
         let mut rights = self.rights()?;
         let stock = later.make(rights.as_mut())?;
         let Ok(()) = answers.made.send(rights) else { return Ok(()) };
-        let own = self.plan.network == Net::Own;
-        let network = own.then(|| OwnNetwork::furnish(empty?, self.plan)).transpose()?;
+        let own = self.orders.plan.network == Net::Own;
+        let network = own.then(|| OwnNetwork::furnish(empty?, &self.orders.plan)).transpose()?;
         let Ok(()) = answers.network.send(network) else { return Ok(()) };
         let placed = stock.place()?;
         self.send_private(&placed.private)?;
@@ -139,8 +126,8 @@ impl Child<'static> {
         let Beside { thread, hand_over, made, network, entered, rest } = beside;
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
-            let (mut mounts, later) = self.floor(Bench::begin(self.plan)?)?;
-            let bare = self.hides_new_files.then(|| mounts.bare_root()).transpose();
+            let (mut mounts, later) = self.floor(Bench::begin(&self.orders.plan)?)?;
+            let bare = self.orders.hides_new_files.then(|| mounts.bare_root()).transpose();
             let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
             hand_over.send((self, later)).map_err(|_| lost())?;
             mounts.lay()?;
@@ -155,7 +142,7 @@ impl Child<'static> {
             self.enter_network(network.recv().map_err(|_| lost())?)?;
             // A fork copies what one thread sees, and a run that may have two processes has them
             // for itself.
-            if self.forks() || self.plan.limits.processes.is_some_and(|most| most < 3) {
+            if self.forks() || self.orders.plan.limits.processes.is_some_and(|most| most < 3) {
                 thread.join().map_err(|_| lost())?;
             }
             Ok(Built { missing, rights, umask: Some(umask), rest: Some(rest) })

@@ -28,7 +28,7 @@ impl CpuAffinity {
     }
 
     /// For a process that another one keeps to its own.
-    pub(crate) fn told((all, one): &(Vec<usize>, usize)) -> Self {
+    pub(crate) fn from_orders((all, one): &(Vec<usize>, usize)) -> Self {
         let mut set = CpuSet::new();
         for processor in all {
             set.set(*processor);
@@ -37,7 +37,7 @@ impl CpuAffinity {
     }
 
     /// What to tell it.
-    pub(crate) fn tell(&self) -> (Vec<usize>, usize) {
+    pub(crate) fn to_orders(&self) -> (Vec<usize>, usize) {
         let Self(Some((all, one))) = self else { return (Vec::new(), 0) };
         let all = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor));
         (all.collect(), *one)

@@ -6,6 +6,7 @@ pub(crate) mod cpu_affinity;
 pub(crate) mod landlock;
 pub(crate) mod landlock_only;
 pub(crate) mod mounts;
+mod orders;
 pub(crate) mod prefork;
 pub mod seccomp;
 pub(crate) mod stdio;
@@ -24,8 +25,8 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
 use serde::{Deserialize, Serialize};
 
-use self::build::Rest;
-pub(crate) use self::build::wait_for_orders;
+use self::build::{Rest, wait_for_orders};
+pub(crate) use self::orders::Orders;
 use crate::available::{Attribution, Enforcement, SelfTest};
 use crate::child::cpu_affinity::CpuAffinity;
 use crate::child::landlock::LandlockRules;
@@ -38,23 +39,16 @@ use crate::network::namespace::{EmptyNetwork, OwnNetwork};
 use crate::supervisor::cgroup::Cgroup;
 use crate::supervisor::granted_later::RunNamespaces;
 use crate::sys::{self, ExitOnPanic, Resource};
+use crate::test_hooks::Layer;
 
-/// What the child is to do.
+/// The first process of a run.
 pub(crate) struct Child<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) command: &'a [OsString],
-    pub(crate) enforcement: Enforcement,
-    pub(crate) attribution: Attribution,
-    pub(crate) user: (u32, u32),
-    pub(crate) canary: &'a Canary,
-    pub(crate) socket: OwnedFd,
-    /// The directories of the control group that holds some limits already.
-    pub(crate) group: &'a [PathBuf],
-    /// A directory to remove should the supervisor be killed.
-    pub(crate) unmounted: Option<&'a LandlockOnly>,
-    pub(crate) hides_new_files: bool,
-    pub(crate) cpu_affinity: &'a CpuAffinity,
-    pub(crate) omit: &'a [Layer],
+    orders: &'a Orders<'a>,
+    user: (u32, u32),
+    socket: OwnedFd,
+    /// A directory to remove if the supervisor is killed.
+    landlock_only: Option<&'a LandlockOnly>,
+    cpu_affinity: CpuAffinity,
 }
 
 /// What must be out of reach: tried from inside before the command runs.
@@ -64,23 +58,6 @@ pub struct Canary {
     pub file: AbsPath,
     /// A port on the host's loopback on which somebody listens.
     pub port: u16,
-}
-
-/// A layer that can be left out. For tests that prove what each is for; nothing else does that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Layer {
-    /// What hides: without it the host's file system is the root, as it is.
-    Mounts,
-    /// Landlock.
-    Landlock,
-    /// The seccomp filter.
-    Seccomp,
-    /// Closing descriptors.
-    Descriptors,
-    /// Building the environment from nothing.
-    Environment,
-    /// Refusing to start when the proof from inside fails.
-    SelfTest,
 }
 
 /// What is to become of the command, once everything stands.
@@ -94,7 +71,16 @@ struct Built<'a> {
     rest: Option<Receiver<Rest>>,
 }
 
-impl Child<'_> {
+impl<'a> Child<'a> {
+    pub(crate) fn new(
+        orders: &'a Orders<'a>,
+        user: (u32, u32),
+        socket: OwnedFd,
+        landlock_only: Option<&'a LandlockOnly>,
+    ) -> Self {
+        let cpu_affinity = CpuAffinity::from_orders(&orders.cpu_affinity);
+        Self { orders, user, socket, landlock_only, cpu_affinity }
+    }
     /// Starts the command where there are no namespaces, and waits for its end. Never returns.
     pub(crate) fn run(self) -> ! {
         let _exit = ExitOnPanic;
@@ -106,7 +92,7 @@ impl Child<'_> {
     }
 
     fn omits(&self, layer: Layer) -> bool {
-        self.omit.contains(&layer)
+        self.orders.omitted.has(layer)
     }
 
     /// What the command gets of the environment around the wall: nothing.
@@ -121,25 +107,27 @@ impl Child<'_> {
 
     /// Ends this process and takes with it what nobody else might remove.
     fn exit_after_all(&self) -> ! {
-        if let Some(unmounted) = self.unmounted {
-            landlock_only::remove(unmounted.private.as_path());
+        if let Some(landlock_only) = self.landlock_only {
+            landlock_only::remove(landlock_only.private.as_path());
         }
         sys::exit_now(1)
     }
 
     fn enter_group(&self) -> Result<(), Failed> {
-        Cgroup::enter(self.group).map_err(|error| Failed::new(Step::Limits, error))
+        Cgroup::enter(&self.orders.cgroup).map_err(|error| Failed::new(Step::Limits, error))
     }
 
     /// Starts the command on the host's own file system.
     fn start_unmounted(&self) -> Failed {
         let build = || {
-            if self.enforcement == Enforcement::Namespaces && self.plan.network == Net::Own {
+            if self.orders.enforcement == Enforcement::Namespaces
+                && self.orders.plan.network == Net::Own
+            {
                 let empty = EmptyNetwork::make()?;
-                self.enter_network(Some(OwnNetwork::furnish(empty, self.plan)?))?;
+                self.enter_network(Some(OwnNetwork::furnish(empty, &self.orders.plan)?))?;
             }
             let mut rights = self.rights()?;
-            for piece in &self.plan.pieces {
+            for piece in &self.orders.plan.pieces {
                 rights.iter_mut().try_for_each(|rights| rights.allow_there(piece))?;
             }
             Ok(Built { missing: Vec::new(), rights, umask: None, rest: None })
@@ -155,7 +143,7 @@ impl Child<'_> {
         if self.omits(Layer::Landlock) {
             return Ok(None);
         }
-        LandlockRules::new(self.plan, self.enforcement)
+        LandlockRules::new(&self.orders.plan, self.orders.enforcement)
     }
 
     fn enter_network(&self, network: Option<OwnNetwork>) -> Result<(), Failed> {
@@ -167,8 +155,8 @@ impl Child<'_> {
         network.diag.iter().try_for_each(|diag| self.send(&Message::SockDiag, &[diag.descriptor()]))
     }
 
-    fn floor<'a>(&self, bench: Bench<'a>) -> Result<(Mounts<'a>, Later<'a>), Failed> {
-        let floor = if self.attribution == Attribution::Tripwire {
+    fn floor<'b>(&self, bench: Bench<'b>) -> Result<(Mounts<'b>, Later<'b>), Failed> {
+        let floor = if self.orders.attribution == Attribution::Tripwire {
             // The device must be opened in the user namespace that mounts it. A request can be
             // taken back before it is read, or be too long, and nobody may wait for the next.
             let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
@@ -205,7 +193,7 @@ impl Child<'_> {
         }
         let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
         self.send(&Message::Views, &views)?;
-        if self.hides_new_files || !self.plan.late.is_empty() {
+        if self.orders.hides_new_files || !self.orders.plan.late.is_empty() {
             let namespaces =
                 RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
             self.send(&Message::Namespaces, &namespaces.descriptors())?;
@@ -227,7 +215,7 @@ impl Child<'_> {
         if let Err(failed) = drop_capabilities() {
             self.fail(failed);
         }
-        if self.enforcement == Enforcement::Landlock {
+        if self.orders.enforcement == Enforcement::Landlock {
             self.start_and_outlive(built);
         }
         // Giving up capabilities clears the bond.
@@ -248,7 +236,8 @@ impl Child<'_> {
     /// Whether the command starts with a memory of its own. Whoever watches starts of programs looks
     /// into the memory of the one that starts it, and ours is not to be looked into.
     fn forks(&self) -> bool {
-        self.enforcement == Enforcement::Landlock || self.attribution == Attribution::Notify
+        self.orders.enforcement == Enforcement::Landlock
+            || self.orders.attribution == Attribution::Notify
     }
 
     fn fork_command(&self, built: Built<'_>) -> io::Result<i32> {
@@ -268,8 +257,8 @@ impl Child<'_> {
         rustix::process::setpgid(None, None)
             .map_err(|error| Failed::new(Step::Bond, error.into()))?;
         sys::adopt_orphans().map_err(|error| Failed::new(Step::Bond, error))?;
-        if let Some(unmounted) = self.unmounted {
-            unmounted.make().map_err(|error| Failed::new(Step::Store, error))?;
+        if let Some(landlock_only) = self.landlock_only {
+            landlock_only.make().map_err(|error| Failed::new(Step::Store, error))?;
         }
         Ok(())
     }
@@ -341,7 +330,7 @@ impl Child<'_> {
 
     fn become_command(&self, built: Built<'_>) -> ! {
         let failed = match self.close_door(built) {
-            Ok(()) => execute(self.plan, self.command, &self.inherited()),
+            Ok(()) => execute(&self.orders.plan, &self.orders.command, &self.inherited()),
             Err(failed) => failed,
         };
         self.fail(failed)
@@ -351,13 +340,13 @@ impl Child<'_> {
     fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
         let Built { mut missing, rights, umask, rest } = built;
         let _ = rustix::process::setpgid(None, None);
-        if self.enforcement == Enforcement::Landlock {
+        if self.orders.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
         }
         self.cpu_affinity.restore();
         self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
-        rustix::process::chdir(self.plan.cwd.as_path()).map_err(|error| {
-            Failed::new(Step::Directory, error.into()).about(self.plan.cwd.to_string())
+        rustix::process::chdir(self.orders.plan.cwd.as_path()).map_err(|error| {
+            Failed::new(Step::Directory, error.into()).about(self.orders.plan.cwd.to_string())
         })?;
         umask.map(rustix::process::umask);
         self.take_own_nulls();
@@ -389,7 +378,7 @@ impl Child<'_> {
     /// Root could change the host's `/dev/null` through a descriptor of it; the run's own is the same
     /// and cannot be changed.
     fn take_own_nulls(&self) {
-        if self.user.0 != 0 || self.enforcement == Enforcement::Landlock {
+        if self.user.0 != 0 || self.orders.enforcement == Enforcement::Landlock {
             return;
         }
         for (descriptor, mode) in stdio::nulls() {
@@ -400,14 +389,14 @@ impl Child<'_> {
     }
 
     fn limit(&self) -> io::Result<()> {
-        let limits = &self.plan.limits;
+        let limits = &self.orders.plan.limits;
         // A core file would carry memory of the run out of it.
         sys::limit(Resource::Core, 0)?;
         sys::lower_limit(Resource::Descriptors, limits.descriptors)?;
         if let Some(size) = limits.file_size {
             sys::lower_limit(Resource::FileSize, size.0)?;
         }
-        if self.group.is_empty() {
+        if self.orders.cgroup.is_empty() {
             if let Some(processes) = limits.processes {
                 sys::lower_limit(Resource::Processes, u64::from(processes))?;
             }
@@ -428,7 +417,7 @@ impl Child<'_> {
     }
 
     fn closed(&self) -> Closed {
-        let sockets = match (self.enforcement, self.plan.network) {
+        let sockets = match (self.orders.enforcement, self.orders.plan.network) {
             (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
             _ => Sockets::Ordinary,
         };
@@ -436,7 +425,7 @@ impl Child<'_> {
     }
 
     fn watched(&self) -> Option<Watch> {
-        match self.attribution {
+        match self.orders.attribution {
             Attribution::Tripwire => Some(Watch::Changes),
             Attribution::Notify => Some(Watch::Everything),
             Attribution::Inferred => None,
@@ -465,19 +454,21 @@ impl Child<'_> {
 
     /// Tries what must not work, from exactly where the command will stand.
     fn try_forbidden(&self) -> SelfTest {
-        let file = &self.canary.file;
+        let file = &self.orders.canary.file;
         let open = |flags: OFlags| {
             rustix::fs::open(file.as_path(), flags | OFlags::CLOEXEC, Mode::empty())
         };
         let mut tried =
             vec![(format!("writing {file}"), open(OFlags::WRONLY | OFlags::APPEND).is_err())];
         // Where the whole host can be read and no mount hides a part of it, this is no secret.
-        if self.enforcement == Enforcement::Namespaces || self.plan.base == Base::Nothing {
+        if self.orders.enforcement == Enforcement::Namespaces
+            || self.orders.plan.base == Base::Nothing
+        {
             let refused = open(OFlags::RDONLY).is_err();
             tried.push((format!("reading {file}"), refused));
         }
-        if self.plan.network == Net::Own {
-            let port = self.canary.port;
+        if self.orders.plan.network == Net::Own {
+            let port = self.orders.canary.port;
             tried.push((format!("connecting to the host's 127.0.0.1:{port}"), !connects(port)));
         }
         SelfTest { tried }

@@ -12,7 +12,6 @@ pub(crate) mod hide_new_files;
 mod serve;
 pub(crate) mod usage;
 
-use std::borrow::Cow;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
@@ -24,8 +23,8 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use crate::available::{Attribution, Available, Enforcement, SelfTest};
 use crate::child::cpu_affinity::CpuAffinity;
 use crate::child::landlock_only::{self, LandlockOnly};
-use crate::child::prefork::{First, Orders, Prefork};
-use crate::child::{Child, Layer};
+use crate::child::prefork::{First, Prefork};
+use crate::child::{Child, Orders};
 use crate::failure::{Failed, Step};
 use crate::ipc::{self, Message};
 use crate::launch::{End, Launch, Outcome, SandboxError};
@@ -43,6 +42,7 @@ use crate::supervisor::granted_later::RunNamespaces;
 use crate::supervisor::hide_new_files::HideNewFiles;
 use crate::supervisor::usage::{Activity, Usage};
 use crate::sys::{self, Cloned};
+use crate::test_hooks::{Layer, Omitted};
 
 /// How long the set-up may take before it counts as stuck.
 const SETUP_TIME: Duration = Duration::from_mins(1);
@@ -54,7 +54,7 @@ pub(crate) struct Supervisor<'a> {
     launch: &'a Launch<'a>,
     available: Available,
     /// What there is instead of mounts.
-    unmounted: Option<&'a LandlockOnly>,
+    landlock_only: Option<&'a LandlockOnly>,
     child: OwnedFd,
     child_pid: i32,
     socket: OwnedFd,
@@ -76,7 +76,7 @@ pub(crate) struct Supervisor<'a> {
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
     foreground: Foreground,
-    group: Option<Cgroup>,
+    cgroup: Option<Cgroup>,
     started: Option<Instant>,
     born: Instant,
     activity: Activity,
@@ -94,7 +94,7 @@ fn order(
     launch: &Launch<'_>,
     available: &Available,
     prefork: Option<Prefork>,
-    group: Option<&Cgroup>,
+    cgroup: Option<&Cgroup>,
 ) -> Result<(First, CpuAffinity), SandboxError> {
     let fail = |failed: Failed| {
         let diagnosis = probe::diagnose(&failed, available);
@@ -105,17 +105,9 @@ fn order(
     // not wake a second one each time.
     let cpu_affinity = CpuAffinity::keep_to_one();
     prefork.keep_to(&cpu_affinity);
-    let orders = Orders {
-        plan: Cow::Borrowed(launch.plan),
-        command: Cow::Borrowed(launch.command),
-        attribution: available.attribution,
-        canary: Cow::Borrowed(launch.canary),
-        group: Cow::Borrowed(group.map(Cgroup::dirs).unwrap_or_default()),
-        hides_new_files: launch.hides_new_files,
-        cpu_affinity: cpu_affinity.tell(),
-        omit: Cow::Borrowed(launch.omit),
-    };
-    let first = prefork.give(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
+    let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
+    let first =
+        prefork.send_orders(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
     Ok((first, cpu_affinity))
 }
 
@@ -124,8 +116,8 @@ fn order(
 fn fork(
     launch: &Launch<'_>,
     available: &Available,
-    unmounted: Option<&LandlockOnly>,
-    group: Option<&Cgroup>,
+    landlock_only: Option<&LandlockOnly>,
+    cgroup: Option<&Cgroup>,
 ) -> Result<(First, CpuAffinity), SandboxError> {
     let fail = |step, error: io::Error| SandboxError::Failed {
         failed: Failed::new(step, error),
@@ -134,24 +126,11 @@ fn fork(
     let (socket, theirs) = ipc::pair().map_err(|error| fail(Step::Talk, error))?;
     sys::adopt_orphans().map_err(|error| fail(Step::Bond, error))?;
     let cpu_affinity = CpuAffinity::keep_to_one();
+    let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     match sys::clone_into(0).map_err(|error| fail(Step::Fork, error))? {
         Cloned::Child => {
             drop(socket);
-            Child {
-                plan: launch.plan,
-                command: launch.command,
-                enforcement: available.enforcement,
-                attribution: available.attribution,
-                user: launch.user,
-                canary: launch.canary,
-                socket: theirs,
-                group: group.map(Cgroup::dirs).unwrap_or_default(),
-                unmounted,
-                hides_new_files: launch.hides_new_files,
-                cpu_affinity: &cpu_affinity,
-                omit: launch.omit,
-            }
-            .run()
+            Child::new(&orders, launch.user, theirs, landlock_only).run()
         }
         Cloned::Parent(process, pid) => Ok((First { process, pid, socket }, cpu_affinity)),
     }
@@ -168,7 +147,7 @@ impl<'a> Supervisor<'a> {
     pub(crate) fn start(
         launch: &'a Launch<'a>,
         available: Available,
-        unmounted: Option<&'a LandlockOnly>,
+        landlock_only: Option<&'a LandlockOnly>,
         prefork: Option<Prefork>,
     ) -> Result<Self, SandboxError> {
         let fail = |step, error: io::Error| SandboxError::Failed {
@@ -177,19 +156,19 @@ impl<'a> Supervisor<'a> {
         };
         let signals =
             sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error))?;
-        let group = Cgroup::make(&launch.plan.limits);
+        let cgroup = Cgroup::make(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
         let namespaces = available.enforcement == Enforcement::Namespaces;
         let (first, cpu_affinity) = if namespaces {
-            order(launch, &available, prefork, group.as_ref())?
+            order(launch, &available, prefork, cgroup.as_ref())?
         } else {
-            fork(launch, &available, unmounted, group.as_ref())?
+            fork(launch, &available, landlock_only, cgroup.as_ref())?
         };
         let First { process: child, pid: child_pid, socket } = first;
         Ok(Self {
             launch,
             available,
-            unmounted,
+            landlock_only,
             child,
             child_pid,
             socket,
@@ -206,7 +185,7 @@ impl<'a> Supervisor<'a> {
             bare: None,
             command: None,
             foreground: Foreground::default(),
-            group,
+            cgroup,
             started: None,
             born: Instant::now(),
             activity: Activity::default(),
@@ -232,9 +211,9 @@ impl<'a> Supervisor<'a> {
             Next::End(End::Exited { .. }) => self.foreground.take_back(),
             _ => self.foreground.take_back_as_it_was(),
         }
-        let limited_by = self.group.as_ref().map_or("process", Cgroup::describe);
-        let reached = self.group.as_ref().map(Cgroup::reached).unwrap_or_default();
-        drop(self.group.take());
+        let limited_by = self.cgroup.as_ref().map_or("process", Cgroup::describe);
+        let reached = self.cgroup.as_ref().map(Cgroup::reached).unwrap_or_default();
+        drop(self.cgroup.take());
         let changed = self.changed;
         let lost = self.drafts.left();
         match next {
@@ -421,8 +400,8 @@ impl<'a> Supervisor<'a> {
             Message::NoSeccompListener => return self.without_listener(),
             Message::Ready { test, mut missing, landlock } => {
                 self.available.landlock = landlock;
-                missing.extend(self.unmounted.iter().flat_map(|less| less.missing.clone()));
-                if !test.holds() && !self.launch.omit.contains(&Layer::SelfTest) {
+                missing.extend(self.landlock_only.iter().flat_map(|less| less.missing.clone()));
+                if !test.holds() && !Omitted::from_environment().has(Layer::SelfTest) {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(SandboxError::DoesNotHold(what));
                 }
@@ -521,7 +500,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn kill(&self) {
-        match self.unmounted {
+        match self.landlock_only {
             None => drop(rustix::process::pidfd_send_signal(&self.child, Signal::KILL)),
             // The first process stays until everything is cleared up, in case we do not.
             Some(_) => self.kill_descendants(),
@@ -529,7 +508,7 @@ impl<'a> Supervisor<'a> {
     }
 
     fn kill_descendants(&self) {
-        let janitor = self.group.as_ref().and_then(Cgroup::janitor);
+        let janitor = self.cgroup.as_ref().and_then(Cgroup::janitor);
         let spared: Vec<_> = janitor.into_iter().chain([self.child_pid]).collect();
         sys::kill_descendants(&spared);
     }
@@ -544,12 +523,12 @@ impl<'a> Supervisor<'a> {
         // A call that waits for an answer ends only when nobody is left to give one.
         self.device = None;
         self.listener = None;
-        if let Some(unmounted) = self.unmounted {
-            landlock_only::remove(unmounted.private.as_path());
+        if let Some(landlock_only) = self.landlock_only {
+            landlock_only::remove(landlock_only.private.as_path());
             let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
         }
         let usage = Usage::of_child(self.child_pid);
-        if self.unmounted.is_some() {
+        if self.landlock_only.is_some() {
             // Whatever the child was about to start when it was killed.
             self.kill_descendants();
         }
