@@ -6,8 +6,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use libfuzzer_sys::fuzz_target;
-use sandbox::Attempt;
-use sandbox::tripwire::{Answer, Seen, Contents, Tripwire};
+use sandbox::tripwire::{Contents, Seen, Tripwire};
+use sandbox::{Attempt, Ruling};
 
 struct Ground;
 
@@ -30,9 +30,9 @@ impl Contents for Ground {
         Some("/somewhere".into())
     }
 
-    fn attempt(&mut self, attempt: Attempt) -> Answer {
+    fn attempt(&mut self, attempt: Attempt) -> Ruling {
         assert!(attempt.path.is_absolute(), "{:?}", attempt.path);
-        Answer::Errno(13)
+        Ruling::Errno(13)
     }
 }
 

@@ -1,6 +1,7 @@
 //! [`run`]: the sandbox is started, the command runs, and the report says what happened.
 
 use std::net::TcpListener;
+use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
@@ -20,13 +21,26 @@ use crate::sweep;
 ///
 /// The process must have one thread: the first process of the run is cloned from it.
 pub fn run(request: &Request, events: &mut Sink<'_>) -> Result<Report, Error> {
+    run_until(request, events, None)
+}
+
+/// The same; the run is cancelled when `stop` becomes readable.
+pub(crate) fn run_until(
+    request: &Request,
+    events: &mut Sink<'_>,
+    stop: Option<BorrowedFd<'_>>,
+) -> Result<Report, Error> {
+    if !sandbox::is_single_threaded() {
+        return Err(Error::usage("a run cannot be started in a process with several threads")
+            .hint("use `spawn`, which starts a process of its own"));
+    }
     // The first process gets its namespaces while the plan is made here. If that fails, the reason
     // is reported when the sandbox is started.
     let prefork = (request.mechanisms.enforcement == Enforcement::Namespaces)
         .then(|| Prefork::start(ids()).ok())
         .flatten();
     let prepared = prepare_for(request, Purpose::Run)?;
-    Run { prepared: &prepared, request, started: SystemTime::now() }.execute(prefork, events)
+    Run { prepared: &prepared, request, started: SystemTime::now(), stop }.execute(prefork, events)
 }
 
 fn ids() -> (u32, u32) {
@@ -38,6 +52,7 @@ struct Run<'a> {
     prepared: &'a Prepared,
     request: &'a Request,
     started: SystemTime,
+    stop: Option<BorrowedFd<'a>>,
 }
 
 impl<'a> Run<'a> {
@@ -65,6 +80,7 @@ impl<'a> Run<'a> {
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
+            stop: self.stop,
         };
         let outcome = match sandbox::run(&launch, prefork, &mut monitor) {
             Ok(outcome) => outcome,

@@ -14,7 +14,8 @@ use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Ru
 use plan::{Explainer, Mark, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
 use sandbox::{
-    Attempt, Available, Links, Listeners, News, Operation, Program, Ruling, SelfTest, Warden,
+    Attempt, Available, Journal, Links, Listeners, NetworkEvents, Operation, Program, Rules,
+    Ruling, SelfTest,
 };
 
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
@@ -182,16 +183,16 @@ impl<'a, 's> Monitor<'a, 's> {
             self.stopped_by = Some(violation);
             return Ruling::Stop;
         }
-        Ruling::Refuse(rustix::io::Errno::ACCESS.raw_os_error())
+        Ruling::Errno(rustix::io::Errno::ACCESS.raw_os_error())
     }
 }
 
-impl Warden for Monitor<'_, '_> {
+impl Rules for Monitor<'_, '_> {
     fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath> {
         Resolver::default().resolve_for(path, links).ok()
     }
 
-    fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool {
+    fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool {
         match operation {
             Operation::MakeDirectory => self.quiet.covers_new_directory(path),
             operation if operation.writes() => self.quiet.covers_write(path) || self.is_draft(path),
@@ -222,7 +223,7 @@ impl Warden for Monitor<'_, '_> {
         beside && self.protections.mark(path).is_none()
     }
 
-    fn is_mere_lock(&self, path: &AbsPath) -> bool {
+    fn is_lock_only(&self, path: &AbsPath) -> bool {
         self.new_names.is_mere_lock(path)
     }
 
@@ -255,7 +256,7 @@ impl Warden for Monitor<'_, '_> {
         AbsPath::lexical(path).is_ok_and(|path| self.protections.mark(&path) == Some(Mark::Hidden))
     }
 
-    fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
+    fn deny(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
         let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
         let reason = self.reason(access, attempt);
         let grantable = reason.as_ref().is_none_or(|reason| reason.rule != Rule::Protected);
@@ -279,6 +280,43 @@ impl Warden for Monitor<'_, '_> {
         self.rule(violation)
     }
 
+    fn deny_connection(&mut self, target: SocketAddr, program: &Program) -> Ruling {
+        let named = self.network.as_ref().and_then(|network| network.name(target.ip()));
+        let host = named.unwrap_or_else(|| Host::from(target.ip()));
+        let reason = policy::connect(&self.rules, &host, target.port());
+        if reason.verdict == Verdict::Allow {
+            // Granted, but there is no listener for it. The proxy can reach it.
+            return Ruling::Errno(rustix::io::Errno::CONNREFUSED.raw_os_error());
+        }
+        self.learned.connect(&host.to_string(), target.port());
+        let target = host.with_port(target.port());
+        match self.refuse_connection(self.class(), target, reason, program.clone()) {
+            Ruling::Errno(_) => Ruling::Errno(rustix::io::Errno::NETUNREACH.raw_os_error()),
+            ruling => ruling,
+        }
+    }
+}
+
+impl Journal for Monitor<'_, '_> {
+    fn started(&mut self, available: &Available, test: &SelfTest, missing: &[String]) {
+        self.available = Some(available.clone());
+        let violation_action = match self.action {
+            ViolationAction::Stop => "stop",
+            ViolationAction::Deny => "deny",
+        };
+        self.emit(Event::Started {
+            run: self.run.clone(),
+            ringwall: env!("CARGO_PKG_VERSION").into(),
+            command: self.command.clone(),
+            wall: available.clone(),
+            self_test: test.tried.clone(),
+            missing: missing.to_vec(),
+            plan: Box::new(self.plan.clone()),
+            violation_action: violation_action.into(),
+            config: self.setup.loaded.fingerprint.clone(),
+        });
+    }
+
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
         if self.unseen.len() < MOST_KEPT && self.is_program(&attempt.path) {
             self.unseen.insert(attempt.path.clone());
@@ -292,23 +330,25 @@ impl Warden for Monitor<'_, '_> {
         };
         self.rule(violation);
     }
+}
 
-    fn knocked(&mut self, doors: Listeners) -> std::io::Result<()> {
-        self.network = Some(Network::open(doors, self.rules.clone())?);
+impl NetworkEvents for Monitor<'_, '_> {
+    fn serve(&mut self, listeners: Listeners) -> std::io::Result<()> {
+        self.network = Some(Network::open(listeners, self.rules.clone())?);
         Ok(())
     }
 
-    fn news(&self) -> Vec<BorrowedFd<'_>> {
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         self.network.as_ref().map(Network::descriptors).unwrap_or_default()
     }
 
-    fn hear_news(&mut self, who: &dyn Fn(&Caller) -> Program) -> News {
-        let Some(network) = &mut self.network else { return News::GoOn };
+    fn handle(&mut self, who: &dyn Fn(&Caller) -> Program) -> Ruling {
+        let Some(network) = &mut self.network else { return Ruling::Continue };
         let mut news = network.news().into_iter();
         while let Some(told) = news.next() {
-            if self.hear(&told, who) == News::Stop {
+            if self.hear(&told, who) == Ruling::Stop {
                 self.unanswered.extend(std::iter::once(told).chain(news));
-                return News::Stop;
+                return Ruling::Stop;
             }
         }
         let ended = self.network.as_mut().is_some_and(Network::has_ended);
@@ -317,42 +357,7 @@ impl Warden for Monitor<'_, '_> {
             let why = "the proxy failed; nothing on the network can be reached any more".into();
             self.emit(Event::NetworkClosed { run: self.run.clone(), why });
         }
-        News::GoOn
-    }
-
-    fn connected(&mut self, target: SocketAddr, program: &Program) -> Ruling {
-        let named = self.network.as_ref().and_then(|network| network.name(target.ip()));
-        let host = named.unwrap_or_else(|| Host::from(target.ip()));
-        let reason = policy::connect(&self.rules, &host, target.port());
-        if reason.verdict == Verdict::Allow {
-            // Granted, but there is no door for it. A proxy would get there.
-            return Ruling::Refuse(rustix::io::Errno::CONNREFUSED.raw_os_error());
-        }
-        self.learned.connect(&host.to_string(), target.port());
-        let target = host.with_port(target.port());
-        match self.refuse_connection(self.class(), target, reason, program.clone()) {
-            Ruling::Refuse(_) => Ruling::Refuse(rustix::io::Errno::NETUNREACH.raw_os_error()),
-            Ruling::Stop => Ruling::Stop,
-        }
-    }
-
-    fn started(&mut self, got: &Available, test: &SelfTest, missing: &[String]) {
-        self.available = Some(got.clone());
-        let violation_action = match self.action {
-            ViolationAction::Stop => "stop",
-            ViolationAction::Deny => "deny",
-        };
-        self.emit(Event::Started {
-            run: self.run.clone(),
-            ringwall: env!("CARGO_PKG_VERSION").into(),
-            command: self.command.clone(),
-            wall: got.clone(),
-            self_test: test.tried.clone(),
-            missing: missing.to_vec(),
-            plan: Box::new(self.plan.clone()),
-            violation_action: violation_action.into(),
-            config: self.setup.loaded.fingerprint.clone(),
-        });
+        Ruling::Continue
     }
 }
 

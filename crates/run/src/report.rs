@@ -64,6 +64,7 @@ pub(crate) fn ending(outcome: &Outcome) -> (u8, Ending) {
     match &outcome.end {
         End::Exited { code, .. } => (*code, Ending::Exited),
         End::Violation => (STOPPED, Ending::Violation),
+        End::Cancelled => (CANCELLED, Ending::Cancelled),
         End::Limit(_) => (LIMIT, Ending::Limit),
         End::NotRun(failed) => {
             let missing = failed.errno == Some(rustix::io::Errno::NOENT.raw_os_error());

@@ -1,6 +1,7 @@
 //! A run as its caller sees it: what to run and how, how it ended, why there was none.
 
 use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
 
 use model::{AbsPath, Plan};
 
@@ -9,7 +10,7 @@ use crate::child::Canary;
 use crate::child::landlock_only::LandlockOnly;
 use crate::child::prefork::Prefork;
 use crate::failure::Failed;
-use crate::monitor::Warden;
+use crate::monitor::Monitor;
 use crate::probe;
 use crate::supervisor::Supervisor;
 use crate::supervisor::usage::Usage;
@@ -28,8 +29,10 @@ pub struct Launch<'a> {
     pub canary: &'a Canary,
     /// Who runs.
     pub user: (u32, u32),
-    /// Whether files may have to be covered while the run goes on.
+    /// Whether files that appear during the run may have to be hidden from it.
     pub hides_new_files: bool,
+    /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
+    pub stop: Option<BorrowedFd<'a>>,
 }
 
 /// How a run ended.
@@ -44,6 +47,8 @@ pub enum End {
     },
     /// A violation ended it.
     Violation,
+    /// The caller ended it.
+    Cancelled,
     /// A limit ended it.
     Limit(&'static str),
     /// The command could not be run.
@@ -110,7 +115,7 @@ impl SandboxError {
 pub fn run(
     launch: &Launch<'_>,
     mut prefork: Option<Prefork>,
-    warden: &mut dyn Warden,
+    monitor: &mut dyn Monitor,
 ) -> Result<Outcome, SandboxError> {
     let mut available = probe::probe(launch.requested, launch.plan);
     if available.enforcement < launch.minimum {
@@ -122,7 +127,7 @@ pub fn run(
         });
     }
     loop {
-        match attempt(launch, available.clone(), prefork.take(), warden) {
+        match attempt(launch, available.clone(), prefork.take(), monitor) {
             // Less may be accepted, and every event says that it is less.
             Err(SandboxError::Failed { failed, diagnosis }) => {
                 match probe::less(&available, launch.minimum, &failed, &diagnosis) {
@@ -139,13 +144,13 @@ fn attempt(
     launch: &Launch<'_>,
     available: Available,
     prefork: Option<Prefork>,
-    warden: &mut dyn Warden,
+    monitor: &mut dyn Monitor,
 ) -> Result<Outcome, SandboxError> {
     if available.enforcement == Enforcement::Namespaces {
-        return Supervisor::start(launch, available, None, prefork)?.watch(warden);
+        return Supervisor::start(launch, available, None, prefork)?.watch(monitor);
     }
     drop(prefork);
     let landlock_only = LandlockOnly::of(launch.plan);
     let launch = Launch { plan: &landlock_only.plan, ..*launch };
-    Supervisor::start(&launch, available, Some(&landlock_only), None)?.watch(warden)
+    Supervisor::start(&launch, available, Some(&landlock_only), None)?.watch(monitor)
 }

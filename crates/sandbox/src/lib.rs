@@ -31,9 +31,11 @@ pub use child::{Canary, seccomp};
 pub use failure::{Failed, Step};
 pub use forbidden_acts::{Act, Targets, try_all};
 pub use launch::{End, Launch, Outcome, SandboxError, run};
-pub use monitor::{Links, News, Ruling, Warden};
+pub use monitor::{Journal, Links, Monitor, NetworkEvents, Rules, Ruling};
 pub use network::listeners::Listeners;
 pub use observe::program::Program;
 pub use observe::{syscalls, tripwire};
 pub use supervisor::usage::Usage;
-pub use sys::{borrow_descriptor, look_up_hosts_without_loading};
+pub use sys::{
+    borrow_descriptor, fork_supervisor, is_single_threaded, look_up_hosts_without_loading,
+};

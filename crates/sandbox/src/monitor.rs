@@ -1,80 +1,240 @@
-//! [`Warden`]: whoever knows the policy. The supervisor asks, and does what it is told.
+//! [`Monitor`]: the caller's side of a run. The supervisor asks it for rulings, and reports to it.
+//!
+//! [`rule`] is the only place that turns an attempt into a [`Ruling`].
 
-use std::path::Path;
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Caller};
 
 use crate::available::{Available, SelfTest};
+use crate::network::listeners::Listeners;
 use crate::observe::program::Program;
 use crate::{Attempt, Operation};
 
-/// Where the link at a path leads for somebody inside, or why there is none, where that differs from
-/// what stands there on the host.
-pub type Links<'a> = &'a dyn Fn(&AbsPath) -> Option<std::io::Result<std::path::PathBuf>>;
+/// Where the link at a path leads for a process inside, or why there is none, where that differs
+/// from what the host has there.
+pub type Links<'a> = &'a dyn Fn(&AbsPath) -> Option<io::Result<PathBuf>>;
 
-/// Answers the supervisor's questions while a run goes on.
-pub trait Warden {
+/// What becomes of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ruling {
+    /// The kernel decides, as if no one had been asked.
+    Continue,
+    /// The call fails with this error, and the run goes on.
+    Errno(i32),
+    /// The run ends before the call returns.
+    Stop,
+}
+
+/// The questions that only the policy can answer.
+pub trait Rules {
     /// Where a path leads, with links followed: those of the host, and where the run sees something
-    /// else, those it finds. `None` if that cannot be told.
+    /// else, those that it finds. `None` if that cannot be determined.
     fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath>;
 
-    /// Whether trying this is habit: refused and noted, never a reason to stop.
-    fn is_habit(&self, path: &AbsPath, operation: Operation) -> bool;
+    /// Whether this is a probe: something that programs try out of habit. It is denied and
+    /// recorded, and never a reason to stop.
+    fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool;
 
-    /// Whether this must be refused although it is done to ground that can be written: a name that
-    /// must not come into being, or go.
+    /// Whether this must be denied although the path may be written: a name that must not be
+    /// created, or must not disappear.
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
 
-    /// Whether a file that cannot be made would be the next version of one that may be written.
+    /// Whether a file that cannot be created would be the next version of one that may be written.
     fn is_draft(&self, path: &AbsPath) -> bool;
 
-    /// Whether a file that cannot be made would be a lock and nothing else. Whoever makes it gets
-    /// one, and nothing comes of it.
-    fn is_mere_lock(&self, path: &AbsPath) -> bool;
+    /// Whether a file that cannot be created would be a lock and nothing else. The program gets a
+    /// private file instead, which has no effect.
+    fn is_lock_only(&self, path: &AbsPath) -> bool;
 
     /// The directories in which something may appear that must not be read.
-    fn directories_to_watch(&mut self) -> Vec<std::path::PathBuf>;
+    fn directories_to_watch(&mut self) -> Vec<PathBuf>;
 
     /// Whether something that appeared must not be read.
     fn is_hidden(&mut self, path: &Path) -> bool;
 
-    /// Something was refused that counts.
-    fn refused(&mut self, attempt: &Attempt, program: &Program) -> Ruling;
+    /// Denies an attempt that is not a probe: whether the call fails, or the run ends.
+    fn deny(&mut self, attempt: &Attempt, program: &Program) -> Ruling;
 
-    /// Something was refused that does not count.
+    /// The same for a connection that does not go through a listener of the run's own network.
+    fn deny_connection(&mut self, target: SocketAddr, program: &Program) -> Ruling;
+}
+
+/// What is recorded of a run.
+pub trait Journal {
+    /// The sandbox is complete and was tried from inside; the command is about to run.
+    fn started(&mut self, available: &Available, test: &SelfTest, missing: &[String]);
+
+    /// A probe was denied.
     fn probed(&mut self, attempt: &Attempt, program: &Program);
-
-    /// Somebody inside wants out for the first time: the sockets of the run's network are the
-    /// warden's from now on.
-    fn knocked(&mut self, doors: crate::Listeners) -> std::io::Result<()>;
-
-    /// What to wait on for news of the network.
-    fn news(&self) -> Vec<std::os::fd::BorrowedFd<'_>>;
-
-    /// Takes the news. `who` finds the program behind a caller.
-    fn hear_news(&mut self, who: &dyn Fn(&Caller) -> Program) -> News;
-
-    /// A connection outside the run's own network was tried.
-    fn connected(&mut self, target: std::net::SocketAddr, program: &Program) -> Ruling;
-
-    /// The wall stands and was tried from inside; the command is about to run.
-    fn started(&mut self, got: &Available, test: &SelfTest, missing: &[String]);
 }
 
-/// What news of the network mean for the run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum News {
-    /// It goes on.
-    GoOn,
-    /// It ends: something was tried that must not be.
-    Stop,
+/// The run's own network, as far as the caller serves it.
+pub trait NetworkEvents {
+    /// A process inside connects for the first time: the caller serves these listeners from now on.
+    fn serve(&mut self, listeners: Listeners) -> io::Result<()>;
+
+    /// The descriptors that become readable when there is an event.
+    fn descriptors(&self) -> Vec<BorrowedFd<'_>>;
+
+    /// Handles what happened. `who` finds the program behind a caller. Only [`Ruling::Stop`] has
+    /// an effect: what was denied has been answered already.
+    fn handle(&mut self, who: &dyn Fn(&Caller) -> Program) -> Ruling;
 }
 
-/// What becomes of the run after a refusal.
+/// The caller's side of a run.
+pub trait Monitor: Rules + Journal + NetworkEvents {}
+
+impl<T: Rules + Journal + NetworkEvents> Monitor for T {}
+
+/// How an attempt became known, and so why it is not simply allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ruling {
-    /// It goes on; the call fails with this error.
-    Refuse(i32),
-    /// It ends before the call returns.
-    Stop,
+pub(crate) enum Source {
+    /// The tripwire: the path is outside of what the plan allows.
+    Tripwire,
+    /// A system call, on a path that is outside of what the plan allows.
+    Syscall,
+    /// A system call, on a protected name inside of what the plan allows. It is never a probe.
+    Guarded,
+}
+
+/// Rules on an attempt.
+pub(crate) fn rule(
+    monitor: &mut dyn Monitor,
+    source: Source,
+    attempt: &Attempt,
+    program: impl FnOnce() -> Program,
+) -> Ruling {
+    let is_probe = source != Source::Guarded
+        && AbsPath::lexical(&attempt.path)
+            .is_ok_and(|path| monitor.is_probe(&path, attempt.operation));
+    if is_probe {
+        monitor.probed(attempt, &program());
+        return Ruling::Errno(probe_errno(source, attempt.operation));
+    }
+    // Learning that something exists is no violation; only what is probed out of habit is hidden.
+    if attempt.operation == Operation::Look {
+        return Ruling::Continue;
+    }
+    monitor.deny(attempt, &program())
+}
+
+/// What a probe gets. It is told that nothing is there, unless it writes, or has seen that
+/// something is: the tripwire shows a name before it is opened.
+fn probe_errno(source: Source, operation: Operation) -> i32 {
+    let seen = source == Source::Tripwire && operation != Operation::Look;
+    if seen || operation.writes() { libc::EACCES } else { libc::ENOENT }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Rules by fixed answers, and remembers what it was asked.
+    #[derive(Default)]
+    pub(crate) struct Fake {
+        pub(crate) probe: bool,
+        pub(crate) guarded: bool,
+        pub(crate) draft: bool,
+        pub(crate) lock_only: bool,
+        pub(crate) stop: bool,
+        pub(crate) probed: usize,
+        pub(crate) denied: usize,
+    }
+
+    impl Fake {
+        fn ruling(&mut self, errno: i32) -> Ruling {
+            self.denied += 1;
+            if self.stop { Ruling::Stop } else { Ruling::Errno(errno) }
+        }
+    }
+
+    impl Rules for Fake {
+        fn resolve(&mut self, path: &Path, _: Links<'_>) -> Option<AbsPath> {
+            AbsPath::lexical(path).ok()
+        }
+        fn is_probe(&self, _: &AbsPath, _: Operation) -> bool {
+            self.probe
+        }
+        fn is_guarded(&mut self, _: &AbsPath, _: Operation) -> bool {
+            self.guarded
+        }
+        fn is_draft(&self, _: &AbsPath) -> bool {
+            self.draft
+        }
+        fn is_lock_only(&self, _: &AbsPath) -> bool {
+            self.lock_only
+        }
+        fn directories_to_watch(&mut self) -> Vec<PathBuf> {
+            Vec::new()
+        }
+        fn is_hidden(&mut self, _: &Path) -> bool {
+            false
+        }
+        fn deny(&mut self, _: &Attempt, _: &Program) -> Ruling {
+            self.ruling(libc::EACCES)
+        }
+        fn deny_connection(&mut self, _: SocketAddr, _: &Program) -> Ruling {
+            self.ruling(libc::ENETUNREACH)
+        }
+    }
+
+    impl Journal for Fake {
+        fn started(&mut self, _: &Available, _: &SelfTest, _: &[String]) {}
+        fn probed(&mut self, _: &Attempt, _: &Program) {
+            self.probed += 1;
+        }
+    }
+
+    impl NetworkEvents for Fake {
+        fn serve(&mut self, _: Listeners) -> io::Result<()> {
+            Ok(())
+        }
+        fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
+            Vec::new()
+        }
+        fn handle(&mut self, _: &dyn Fn(&Caller) -> Program) -> Ruling {
+            Ruling::Continue
+        }
+    }
+
+    #[test]
+    fn an_attempt_gets_one_ruling() {
+        use Operation::{Connect, Create, List, Look, Read};
+        use Source::{Guarded, Syscall, Tripwire};
+        const ABSENT: Ruling = Ruling::Errno(libc::ENOENT);
+        const DENIED: Ruling = Ruling::Errno(libc::EACCES);
+        // source, operation; if it is a probe, if it is denied, if the policy stops
+        let table = [
+            (Tripwire, Look, ABSENT, Ruling::Continue, Ruling::Continue),
+            (Tripwire, Read, DENIED, DENIED, Ruling::Stop),
+            (Tripwire, List, DENIED, DENIED, Ruling::Stop),
+            (Tripwire, Create, DENIED, DENIED, Ruling::Stop),
+            (Syscall, Look, ABSENT, Ruling::Continue, Ruling::Continue),
+            (Syscall, Read, ABSENT, DENIED, Ruling::Stop),
+            (Syscall, Connect, ABSENT, DENIED, Ruling::Stop),
+            (Syscall, Create, DENIED, DENIED, Ruling::Stop),
+            (Guarded, Create, DENIED, DENIED, Ruling::Stop),
+        ];
+        for (source, operation, probe, deny, stop) in table {
+            let attempt = Attempt { operation, path: "/outside".into(), pid: 1 };
+            for (is_probe, stops, expected) in
+                [(true, false, probe), (false, false, deny), (false, true, stop)]
+            {
+                let mut fake = Fake { probe: is_probe, stop: stops, ..Fake::default() };
+                let ruling = rule(&mut fake, source, &attempt, Program::default);
+                assert_eq!(ruling, expected, "{source:?} {operation:?} {is_probe} {stops}");
+                let probed = usize::from(is_probe && source != Guarded);
+                let denied = usize::from(ruling != Ruling::Continue) - probed;
+                assert_eq!(
+                    (fake.probed, fake.denied),
+                    (probed, denied),
+                    "{source:?} {operation:?}"
+                );
+            }
+        }
+    }
 }

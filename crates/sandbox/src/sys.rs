@@ -65,6 +65,62 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
     }
 }
 
+/// Runs `act` in a process of its own and exits with its result. Returns a pidfd of that process,
+/// and its process ID. The caller must wait for it, as for any child.
+///
+/// For programs with several threads that start runs. A run needs a process of its own because its
+/// supervisor changes what belongs to the whole process: the signal mask, the CPU affinity, the
+/// subreaper flag, signal dispositions, and the children that it waits for.
+///
+/// The new process has only the thread that called. The `fork` of glibc (and of musl since 1.2.2)
+/// leaves `malloc` usable in it, so `act` may be ordinary code. A lock that another thread held at
+/// that moment stays locked for ever, so `act` must not use locks that it shares with other
+/// threads. Buffered output is not flushed: `act` reports through a descriptor.
+///
+/// The new process does not die with its parent. Instead, every run in it ends with
+/// [`End::Cancelled`](crate::End::Cancelled) when the parent process ends, and when
+/// [`Launch::stop`](crate::Launch::stop) becomes readable or is hung up. The parent is watched
+/// itself because a hang-up alone may never come: supervisors that are forked later inherit the
+/// other ends of earlier ones.
+pub fn fork_supervisor(act: impl FnOnce() -> u8) -> io::Result<(OwnedFd, i32)> {
+    use rustix::process::{PidfdFlags, pidfd_open};
+    let parent = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
+    match fork()? {
+        None => {
+            let _exit = ExitOnPanic;
+            let _ = FORKED_FROM.set(parent);
+            exit_now(act().into())
+        }
+        Some(pid) => {
+            // A child that was not waited for keeps its number, so this is that process.
+            let opened = rustix::process::Pid::from_raw(pid)
+                .ok_or(rustix::io::Errno::SRCH)
+                .and_then(|pid| pidfd_open(pid, PidfdFlags::empty()));
+            match opened {
+                Ok(process) => Ok((process, pid)),
+                Err(error) => {
+                    kill_child(pid);
+                    Err(error.into())
+                }
+            }
+        }
+    }
+}
+
+/// A pidfd of the process that forked this one by [`fork_supervisor`].
+static FORKED_FROM: std::sync::OnceLock<OwnedFd> = std::sync::OnceLock::new();
+
+/// Readable once the process that forked this one by [`fork_supervisor`] has ended.
+pub(crate) fn forked_from() -> Option<BorrowedFd<'static>> {
+    FORKED_FROM.get().map(AsFd::as_fd)
+}
+
+/// Whether this process has one thread. Only then may a run be started in it; others use
+/// [`fork_supervisor`].
+pub fn is_single_threaded() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+}
+
 /// Makes room for so many descriptors. When the table of a process with threads has to grow, the
 /// kernel waits until no processor looks at the old one, which takes ten milliseconds.
 pub(crate) fn make_room_for_descriptors(any: BorrowedFd<'_>, many: usize) {

@@ -3,7 +3,7 @@
 use model::{Caller, Host, Reason};
 use policy::ViolationAction;
 use proxy::{Connection, Refusal};
-use sandbox::{News, Operation, Program, Ruling};
+use sandbox::{Operation, Program, Ruling};
 
 use super::Monitor;
 use crate::events::{Class, Event, Violation};
@@ -50,19 +50,19 @@ impl Monitor<'_, '_> {
     }
 
     /// Takes one of the proxy's words, and answers it unless the run ends by it.
-    pub(super) fn hear(&mut self, told: &Told, who: &dyn Fn(&Caller) -> Program) -> News {
+    pub(super) fn hear(&mut self, told: &Told, who: &dyn Fn(&Caller) -> Program) -> Ruling {
         // A client may have gone away before it gets its answer.
         match told {
             Told::Refused(refusal, answer) => {
                 let ruling = self.refuse(self.class(), refusal, who(&refusal.client));
                 if ruling == Ruling::Stop {
-                    return News::Stop;
+                    return Ruling::Stop;
                 }
                 let _ = answer.send(proxy::Answer::Refuse);
             }
             Told::LookedUp(name, client, heard) => {
                 if self.looked_up(name.clone(), || who(client)) == Ruling::Stop {
-                    return News::Stop;
+                    return Ruling::Stop;
                 }
                 let _ = heard.send(());
             }
@@ -75,7 +75,7 @@ impl Monitor<'_, '_> {
             }
             Told::Closed(connection) => self.tell_connection(connection),
         }
-        News::GoOn
+        Ruling::Continue
     }
 
     fn tell_connection(&mut self, connection: &Connection) {

@@ -6,30 +6,29 @@ use std::path::{Path, PathBuf};
 
 use model::AbsPath;
 
-use crate::monitor::{Ruling, Warden};
+use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::observe::planned_paths::PlannedPaths;
 use crate::observe::program::Program;
-use crate::observe::tripwire::{Answer, Contents, Seen};
+use crate::observe::tripwire::{Contents, Seen};
 use crate::{Attempt, Operation};
 
 /// The tripwire's view, for the length of one request.
 pub(crate) struct RunContents<'a> {
     pub(crate) skeleton: &'a PlannedPaths,
-    pub(crate) warden: &'a mut dyn Warden,
+    pub(crate) monitor: &'a mut dyn Monitor,
     /// The run's own processes, by which a request's number is to be read.
     pub(crate) processes: Option<&'a OwnedFd>,
     /// Set while our own child tries the wall: what it does is no violation.
-    pub(crate) rehearsal: bool,
-    /// Whether the run must end.
-    pub(crate) stop: bool,
+    pub(crate) self_test: bool,
 }
 
 impl RunContents<'_> {
-    fn program(&self, pid: u32) -> Program {
-        match self.processes {
+    fn rule(&mut self, attempt: &Attempt) -> Ruling {
+        let (processes, pid) = (self.processes, attempt.pid);
+        monitor::rule(self.monitor, Source::Tripwire, attempt, || match processes {
             Some(view) => Program::look_up(view.as_fd(), pid),
             None => Program { pid, ..Program::default() },
-        }
+        })
     }
 }
 
@@ -43,15 +42,13 @@ impl Contents for RunContents<'_> {
             Ok(metadata) => metadata,
             Err(error) => return Seen::Absent(error.raw_os_error().unwrap_or(libc::ENOENT)),
         };
-        if self.rehearsal {
+        if self.self_test {
             return Seen::File;
         }
-        if self.warden.is_habit(&path, Operation::Look) {
-            let attempt =
-                Attempt { operation: Operation::Look, path: path.as_path().to_path_buf(), pid };
-            let program = self.program(pid);
-            self.warden.probed(&attempt, &program);
-            return Seen::Absent(libc::ENOENT);
+        let path = path.as_path().to_path_buf();
+        match self.rule(&Attempt { operation: Operation::Look, path, pid }) {
+            Ruling::Errno(errno) => return Seen::Absent(errno),
+            Ruling::Continue | Ruling::Stop => {}
         }
         if metadata.is_dir() { Seen::Directory } else { Seen::File }
     }
@@ -65,22 +62,10 @@ impl Contents for RunContents<'_> {
         self.skeleton.target(path).cloned()
     }
 
-    fn attempt(&mut self, attempt: Attempt) -> Answer {
-        if self.rehearsal {
-            return Answer::Errno(libc::EACCES);
+    fn attempt(&mut self, attempt: Attempt) -> Ruling {
+        if self.self_test {
+            return Ruling::Errno(libc::EACCES);
         }
-        let program = self.program(attempt.pid);
-        let path = AbsPath::lexical(&attempt.path);
-        if path.is_ok_and(|path| self.warden.is_habit(&path, attempt.operation)) {
-            self.warden.probed(&attempt, &program);
-            return Answer::Errno(libc::EACCES);
-        }
-        match self.warden.refused(&attempt, &program) {
-            Ruling::Refuse(errno) => Answer::Errno(errno),
-            Ruling::Stop => {
-                self.stop = true;
-                Answer::Silence
-            }
-        }
+        self.rule(&attempt)
     }
 }

@@ -12,7 +12,6 @@ use model::AbsPath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 
 use crate::child::mounts::open_without_links;
-use crate::sys::Reply;
 
 /// A lock file, and the file that it is for, in one directory.
 pub(crate) struct GitLock {
@@ -47,11 +46,8 @@ impl GitLock {
     }
 
     /// Takes the lock file away, which is what is left to do.
-    pub(crate) fn remove(&self) -> Reply {
-        match rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty()) {
-            Ok(()) => Reply::Done,
-            Err(error) => Reply::Errno(error.raw_os_error()),
-        }
+    pub(crate) fn remove(&self) -> io::Result<()> {
+        Ok(rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())?)
     }
 
     fn text(&self, name: &OsString) -> io::Result<Vec<u8>> {
@@ -90,7 +86,7 @@ mod tests {
         assert!(lock.changes_nothing());
         std::fs::write(&path, "other").unwrap();
         assert!(!lock.changes_nothing());
-        assert_eq!(lock.remove(), Reply::Done);
+        lock.remove().unwrap();
         assert!(!path.exists() && file.exists());
         assert!(!lock.changes_nothing());
     }

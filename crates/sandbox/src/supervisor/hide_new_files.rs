@@ -15,7 +15,7 @@ use rustix::fs::inotify::{self, CreateFlags, ReadFlags, WatchFlags};
 use rustix::fs::{Mode, OFlags};
 
 use crate::child::mounts::{attach_to, clone_tree_of, closed_stub, open_without_links};
-use crate::monitor::Warden;
+use crate::monitor::Rules;
 use crate::supervisor::granted_later::{self, RunNamespaces};
 
 /// Watches directories for what must be covered.
@@ -27,9 +27,9 @@ pub(crate) struct HideNewFiles {
 }
 
 impl HideNewFiles {
-    /// Watches every directory that the warden names. `None` if there is nothing to watch for.
-    pub(crate) fn begin(warden: &mut dyn Warden) -> io::Result<Option<Self>> {
-        let directories = warden.directories_to_watch();
+    /// Watches every directory that the rules names. `None` if there is nothing to watch for.
+    pub(crate) fn begin(rules: &mut dyn Rules) -> io::Result<Option<Self>> {
+        let directories = rules.directories_to_watch();
         if directories.is_empty() {
             return Ok(None);
         }
@@ -60,13 +60,13 @@ impl HideNewFiles {
     /// hides what has appeared.
     pub(crate) fn turn(
         &mut self,
-        warden: &mut dyn Warden,
+        rules: &mut dyn Rules,
         namespaces: &RunNamespaces,
         tripwire: Option<&OwnedFd>,
     ) {
         self.helpers.retain(|helper| !crate::sys::has_ended(*helper));
         for path in self.appeared() {
-            self.consider(&path, warden, namespaces, tripwire);
+            self.consider(&path, rules, namespaces, tripwire);
         }
     }
 
@@ -94,12 +94,12 @@ impl HideNewFiles {
     fn consider(
         &mut self,
         path: &Path,
-        warden: &mut dyn Warden,
+        rules: &mut dyn Rules,
         namespaces: &RunNamespaces,
         tripwire: Option<&OwnedFd>,
     ) {
         let Ok(metadata) = path.symlink_metadata() else { return };
-        if warden.is_hidden(path) {
+        if rules.is_hidden(path) {
             self.cover(path, metadata.is_dir(), namespaces, tripwire);
             return;
         }
@@ -112,7 +112,7 @@ impl HideNewFiles {
                 return;
             };
             for entry in entries.flatten() {
-                self.consider(&entry.path(), warden, namespaces, tripwire);
+                self.consider(&entry.path(), rules, namespaces, tripwire);
             }
         }
     }

@@ -28,7 +28,7 @@ use crate::child::{Child, Orders};
 use crate::failure::{Failed, Step};
 use crate::ipc::{self, Message};
 use crate::launch::{End, Launch, Outcome, SandboxError};
-use crate::monitor::{News, Warden};
+use crate::monitor::{Monitor, Ruling};
 use crate::network::listeners::Listeners;
 use crate::network::socket_owners::SocketOwners;
 use crate::observe::planned_paths::PlannedPaths;
@@ -85,7 +85,7 @@ pub(crate) struct Supervisor<'a> {
     cover: Option<HideNewFiles>,
     cpu_affinity: CpuAffinity,
     /// The ways out, until somebody knocks.
-    doors: Option<Listeners>,
+    listeners: Option<Listeners>,
     socket_owners: SocketOwners,
 }
 
@@ -191,16 +191,16 @@ impl<'a> Supervisor<'a> {
             activity: Activity::default(),
             namespaces: None,
             cover: None,
-            doors: None,
+            listeners: None,
             socket_owners: SocketOwners::default(),
             cpu_affinity,
         })
     }
 
     /// Takes events until the run has ended, then clears up after it.
-    pub(crate) fn watch(mut self, warden: &mut dyn Warden) -> Result<Outcome, SandboxError> {
+    pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
         let next = loop {
-            match self.turn(warden) {
+            match self.turn(monitor) {
                 Next::GoOn => {}
                 next => break next,
             }
@@ -224,24 +224,25 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits for events and handles what came.
-    fn turn(&mut self, warden: &mut dyn Warden) -> Next {
-        let ready = match self.wait(warden) {
+    fn turn(&mut self, monitor: &mut dyn Monitor) -> Next {
+        let ready = match self.wait(monitor) {
             Ok(ready) => ready,
             Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
         };
         for source in &ready {
             let next = match source {
-                Source::Device => self.serve_tripwire(warden),
-                Source::SeccompListener => self.serve_call(warden),
+                Source::Cancel => self.cancel(),
+                Source::Device => self.serve_tripwire(monitor),
+                Source::SeccompListener => self.serve_call(monitor),
                 Source::SeccompListenerClosed => {
                     self.listener = None;
                     Next::GoOn
                 }
-                Source::NewFiles => self.cover(warden),
-                Source::Listeners => self.open_doors(warden),
-                Source::Network => self.hear_news(warden),
+                Source::NewFiles => self.cover(monitor),
+                Source::Listeners => self.serve_network(monitor),
+                Source::Network => self.handle_network(monitor),
                 Source::Signals => self.forward_signals(),
-                Source::Socket => self.hear(warden),
+                Source::Socket => self.hear(monitor),
                 // The socket is read to its end first: the child's last word is on it.
                 Source::Child if ready.contains(&Source::Socket) => Next::GoOn,
                 Source::Child => match self.started {
@@ -259,10 +260,12 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until something can be taken from somewhere.
-    fn wait(&self, warden: &dyn Warden) -> io::Result<Vec<Source>> {
-        let news = warden.news();
-        let doors = self.doors.as_ref().map(Listeners::descriptors).unwrap_or_default();
+    fn wait(&self, monitor: &dyn Monitor) -> io::Result<Vec<Source>> {
+        let network = monitor.descriptors();
+        let listeners = self.listeners.as_ref().map(Listeners::descriptors).unwrap_or_default();
         let single = [
+            (Source::Cancel, self.launch.stop),
+            (Source::Cancel, sys::forked_from()),
             (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
             (Source::SeccompListener, self.listener.as_ref().map(AsFd::as_fd)),
             (Source::NewFiles, self.cover.as_ref().map(|cover| cover.descriptor().as_fd())),
@@ -272,9 +275,9 @@ impl<'a> Supervisor<'a> {
         ];
         let single =
             single.into_iter().filter_map(|(source, descriptor)| Some((source, descriptor?)));
-        let doors = doors.into_iter().map(|door| (Source::Listeners, door));
-        let news = news.into_iter().map(|news| (Source::Network, news));
-        let waited: Vec<_> = single.chain(doors).chain(news).collect();
+        let listeners = listeners.into_iter().map(|socket| (Source::Listeners, socket));
+        let network = network.into_iter().map(|event| (Source::Network, event));
+        let waited: Vec<_> = single.chain(listeners).chain(network).collect();
         let mut polled: Vec<_> = waited
             .iter()
             .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
@@ -303,37 +306,46 @@ impl<'a> Supervisor<'a> {
         Ok(ready)
     }
 
-    fn cover(&mut self, warden: &mut dyn Warden) -> Next {
+    fn cover(&mut self, monitor: &mut dyn Monitor) -> Next {
         if let (Some(cover), Some(namespaces)) = (&mut self.cover, &self.namespaces) {
             let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
-            cover.turn(warden, namespaces, tripwire);
+            cover.turn(monitor, namespaces, tripwire);
         }
         Next::GoOn
     }
 
     /// Somebody wants out. Only now is there anything to serve.
-    fn open_doors(&mut self, warden: &mut dyn Warden) -> Next {
-        let Some(doors) = self.doors.take() else { return Next::GoOn };
-        match warden.knocked(doors) {
+    fn serve_network(&mut self, monitor: &mut dyn Monitor) -> Next {
+        let Some(listeners) = self.listeners.take() else { return Next::GoOn };
+        match monitor.serve(listeners) {
             Ok(()) => Next::GoOn,
             Err(error) => Next::Fail(self.failed(Step::Listeners, error)),
         }
     }
 
-    fn hear_news(&mut self, warden: &mut dyn Warden) -> Next {
+    fn handle_network(&mut self, monitor: &mut dyn Monitor) -> Next {
         self.activity.happened();
         let processes = self.processes.as_ref();
         let who = |caller: &Caller| {
             let owner = processes.and_then(|view| self.socket_owners.find(view.as_fd(), caller));
             owner.unwrap_or_default()
         };
-        match warden.hear_news(&who) {
-            News::GoOn => Next::GoOn,
-            News::Stop => {
-                self.kill();
-                Next::End(End::Violation)
-            }
+        match monitor.handle(&who) {
+            Ruling::Stop => self.stop(),
+            Ruling::Continue | Ruling::Errno(_) => Next::GoOn,
         }
+    }
+
+    /// Ends the run for a violation, before the call that caused it returns.
+    fn stop(&self) -> Next {
+        self.kill();
+        Next::End(End::Violation)
+    }
+
+    /// The caller does not want the run any more.
+    fn cancel(&self) -> Next {
+        self.kill();
+        Next::End(End::Cancelled)
     }
 
     /// How long nothing may happen before we must look again.
@@ -369,7 +381,7 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    fn hear(&mut self, warden: &mut dyn Warden) -> Next {
+    fn hear(&mut self, monitor: &mut dyn Monitor) -> Next {
         let (message, mut descriptors, sender) = match ipc::receive(&self.socket) {
             Ok(Some(heard)) => heard,
             Ok(None) if self.started.is_some() => return Next::End(End::Lost),
@@ -390,7 +402,9 @@ impl<'a> Supervisor<'a> {
                 self.bare = self.launch.hides_new_files.then(|| descriptors.pop()).flatten();
             }
             Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
-            Message::Listeners => self.doors = Listeners::add(self.doors.take(), descriptors),
+            Message::Listeners => {
+                self.listeners = Listeners::add(self.listeners.take(), descriptors)
+            }
             Message::SockDiag => self.socket_owners = SocketOwners::new(descriptors.pop()),
             Message::SeccompListener => {
                 self.listener = descriptors.pop();
@@ -405,7 +419,7 @@ impl<'a> Supervisor<'a> {
                     let what = test.succeeded().next().unwrap_or("trying").to_owned();
                     return Next::Fail(SandboxError::DoesNotHold(what));
                 }
-                return self.begin(warden, sender, &test, &missing);
+                return self.begin(monitor, sender, &test, &missing);
             }
             Message::Failed(failed) if failed.step == Step::Execute => {
                 return Next::End(End::NotRun(failed));
@@ -444,7 +458,7 @@ impl<'a> Supervisor<'a> {
     /// Everything stands. The command may run.
     fn begin(
         &mut self,
-        warden: &mut dyn Warden,
+        monitor: &mut dyn Monitor,
         sender: Option<i32>,
         test: &SelfTest,
         missing: &[String],
@@ -459,12 +473,12 @@ impl<'a> Supervisor<'a> {
         self.foreground.give_to(command.1);
         self.command = Some(command);
         if self.available.enforcement == Enforcement::Namespaces {
-            match HideNewFiles::begin(warden) {
+            match HideNewFiles::begin(monitor) {
                 Ok(cover) => self.cover = cover,
                 Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
             }
         }
-        warden.started(&self.available, test, missing);
+        monitor.started(&self.available, test, missing);
         self.cpu_affinity.restore();
         self.started = Some(Instant::now());
         self.activity.happened();
@@ -517,7 +531,7 @@ impl<'a> Supervisor<'a> {
     fn bury(&mut self) -> Usage {
         // Whoever is the last to hold a part of the tree has to take it down. That is the child.
         self.private.clear();
-        (self.bare, self.namespaces, self.cover, self.doors) = (None, None, None, None);
+        (self.bare, self.namespaces, self.cover, self.listeners) = (None, None, None, None);
         self.await_death();
         self.processes = None;
         // A call that waits for an answer ends only when nobody is left to give one.
@@ -556,6 +570,7 @@ impl<'a> Supervisor<'a> {
 /// Where something can come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
+    Cancel,
     Device,
     SeccompListener,
     SeccompListenerClosed,

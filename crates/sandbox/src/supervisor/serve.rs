@@ -11,16 +11,16 @@ use super::{Next, Supervisor};
 use crate::Operation;
 use crate::available::{Attribution, Enforcement};
 use crate::failure::Step;
-use crate::launch::End;
-use crate::monitor::Warden;
+use crate::monitor::{Monitor, Ruling};
 use crate::observe::notify::{self, Judged, Watcher};
 use crate::observe::syscalls;
+use crate::observe::tripwire::Served;
 use crate::observe::tripwire_contents::RunContents;
 use crate::supervisor::granted_later;
 use crate::sys::{self, Reply};
 
 impl Supervisor<'_> {
-    pub(super) fn serve_tripwire(&mut self, warden: &mut dyn Warden) -> Next {
+    pub(super) fn serve_tripwire(&mut self, monitor: &mut dyn Monitor) -> Next {
         let Some(device) = &self.device else { return Next::GoOn };
         let length = match rustix::io::read(device, &mut self.request[..]) {
             Ok(length) => length,
@@ -33,21 +33,19 @@ impl Supervisor<'_> {
         };
         let mut view = RunContents {
             skeleton: &self.skeleton,
-            warden,
+            monitor,
             processes: self.processes.as_ref(),
-            rehearsal: self.started.is_none(),
-            stop: false,
+            self_test: self.started.is_none(),
         };
         let request = self.request.get(..length).unwrap_or_default();
-        let reply = self.tripwire.serve(request, &mut view);
-        if view.stop {
-            self.kill();
-            return Next::End(End::Violation);
+        let served = self.tripwire.serve(request, &mut view);
+        if served == Ok(Served::Stop) {
+            return self.stop();
         }
         if self.started.is_some() {
             self.activity.happened();
         }
-        let Ok(Some(reply)) = reply else { return Next::GoOn };
+        let Ok(Served::Reply(reply)) = served else { return Next::GoOn };
         match rustix::io::write(device, reply) {
             // The asker may be gone, which is no matter.
             Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
@@ -56,15 +54,15 @@ impl Supervisor<'_> {
         }
     }
 
-    pub(super) fn serve_call(&mut self, warden: &mut dyn Warden) -> Next {
+    pub(super) fn serve_call(&mut self, monitor: &mut dyn Monitor) -> Next {
         let Some(listener) = &self.listener else { return Next::GoOn };
         let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
             return Next::GoOn;
         };
         let mut watcher = Watcher {
             plan: self.launch.plan,
-            warden,
-            rehearsal: self.started.is_none(),
+            monitor,
+            self_test: self.started.is_none(),
             reads: self.available.attribution == Attribution::Notify,
             own_root: self.available.enforcement == Enforcement::Namespaces,
             processes: self.processes.as_ref(),
@@ -76,19 +74,22 @@ impl Supervisor<'_> {
             self.changed |= syscalls::may_change(&notification.data);
         }
         match watcher.judge(listener.as_fd(), &notification) {
-            Judged::Reply(reply) => notify::answer(listener, &notification, reply),
-            Judged::Stop => {
-                self.kill();
-                return Next::End(End::Violation);
+            Judged::Ruled(Ruling::Stop) => return self.stop(),
+            Judged::Ruled(Ruling::Continue) => {
+                notify::answer(listener, &notification, Reply::Continue);
             }
-            Judged::Make(path, operation, flags) => {
+            Judged::Ruled(Ruling::Errno(errno)) => {
+                notify::answer(listener, &notification, Reply::Errno(errno));
+            }
+            Judged::Done => notify::answer(listener, &notification, Reply::Done),
+            Judged::Create(path, operation, flags) => {
                 let started = match &self.namespaces {
                     Some(namespaces) => granted_later::start(&path, operation, namespaces),
                     None => Err(io::Error::from_raw_os_error(libc::EACCES)),
                 };
                 let (ended, made) = match started {
                     Ok(granted_later::Made { made, helper }) => {
-                        (self.serve_while(helper, warden), Some(made))
+                        (self.serve_while(helper, monitor), Some(made))
                     }
                     Err(error) => (Err(error), None),
                 };
@@ -108,7 +109,7 @@ impl Supervisor<'_> {
                 notify::lend_file(listener, &notification, self.drafts.begin(&path));
             }
             Judged::Publish(draft, to) => {
-                let done = self.publish(&draft, &to, warden);
+                let done = self.publish(&draft, &to, monitor);
                 if let Some(listener) = &self.listener {
                     let error = done.err().map(|error| error.raw_os_error().unwrap_or(libc::EIO));
                     let reply = error.map_or(Reply::Done, Reply::Errno);
@@ -124,12 +125,12 @@ impl Supervisor<'_> {
         &mut self,
         draft: &AbsPath,
         to: &AbsPath,
-        warden: &mut dyn Warden,
+        monitor: &mut dyn Monitor,
     ) -> io::Result<()> {
         if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
             let namespaces = self.namespaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
             let made = granted_later::start(to, Operation::Create, namespaces)?;
-            match self.serve_while(made.helper, warden)? {
+            match self.serve_while(made.helper, monitor)? {
                 0 => {}
                 errno => return Err(io::Error::from_raw_os_error(errno)),
             }
@@ -141,7 +142,7 @@ impl Supervisor<'_> {
 
     /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
     /// outside the ground are ours to answer.
-    fn serve_while(&mut self, helper: i32, warden: &mut dyn Warden) -> io::Result<i32> {
+    fn serve_while(&mut self, helper: i32, monitor: &mut dyn Monitor) -> io::Result<i32> {
         let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         loop {
@@ -162,7 +163,7 @@ impl Supervisor<'_> {
             };
             if asked {
                 // What it means for the run is heard again on the next turn.
-                let _ = self.serve_tripwire(warden);
+                let _ = self.serve_tripwire(monitor);
             }
         }
     }

@@ -58,8 +58,10 @@ fn print_ending(report: &Report) {
             );
         }
     }
-    if report.end == Ending::Killed {
-        terminal::error("the run was killed from outside");
+    match report.end {
+        Ending::Killed => terminal::error("the run was killed from outside"),
+        Ending::Cancelled => terminal::error("the run was cancelled"),
+        _ => {}
     }
 }
 

@@ -18,7 +18,7 @@ use rustix::fs::{FileType, OFlags};
 use self::links::Links;
 use self::read::{absolute, is_beyond_us, is_stream, named, read_address};
 use crate::child::stdio;
-use crate::monitor::{Ruling, Warden};
+use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::observe::program::Program;
 use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
 use crate::supervisor::drafts::Drafts;
@@ -27,26 +27,33 @@ use crate::sys::{self, Notification, Reply};
 use crate::{Attempt, Operation};
 
 /// What a watched call gets.
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
-    /// This answer.
-    Reply(Reply),
-    /// None: the run must end.
-    Stop,
-    /// Something granted must be made first: what, how, and with which flags it is opened.
-    Make(AbsPath, Operation, u32),
-    /// A file that nobody else sees.
+    /// This ruling.
+    Ruled(Ruling),
+    /// Success, without the call.
+    Done,
+    /// Something granted must be created first: what, how, and with which flags it is opened.
+    Create(AbsPath, Operation, u32),
+    /// A private file that no other process sees.
     Lend,
     /// The same, for the next version of a file.
     Draft(AbsPath),
-    /// Success, once the draft has become the text of the file it is for.
+    /// Success, once the draft has become the content of the file it is for.
     Publish(AbsPath, AbsPath),
+}
+
+const CONTINUE: Judged = Judged::Ruled(Ruling::Continue);
+
+fn errno(errno: i32) -> Judged {
+    Judged::Ruled(Ruling::Errno(errno))
 }
 
 /// Judges watched calls.
 pub(crate) struct Watcher<'a> {
     pub(crate) plan: &'a Plan,
-    pub(crate) warden: &'a mut dyn Warden,
-    pub(crate) rehearsal: bool,
+    pub(crate) monitor: &'a mut dyn Monitor,
+    pub(crate) self_test: bool,
     /// Whether reads are watched too, because no tripwire sees them.
     pub(crate) reads: bool,
     /// Whether root directory and loopback are the run's own, and not the host's.
@@ -64,31 +71,30 @@ impl Watcher<'_> {
         listener: BorrowedFd<'_>,
         notification: &Notification,
     ) -> Judged {
-        let go_on = Judged::Reply(Reply::Continue);
-        if self.rehearsal {
-            return go_on;
+        if self.self_test {
+            return CONTINUE;
         }
         let pid = notification.pid;
         let data = &notification.data;
         let Some(described) = syscalls::describe(i64::from(data.nr), data.args) else {
-            return go_on;
+            return CONTINUE;
         };
         let call = match described {
             Described::Path(call) => call,
             Described::OpenHow { directory, pointer, how, size } => {
                 let mut bytes = [0; 24];
                 let length = bytes.len().min(usize::try_from(size).unwrap_or(0));
-                let Some(part) = bytes.get_mut(..length) else { return go_on };
+                let Some(part) = bytes.get_mut(..length) else { return CONTINUE };
                 if sys::read_memory(pid, how, part).is_err() {
-                    return go_on;
+                    return CONTINUE;
                 }
                 // The filter refuses this to all other calls; here it cannot see it.
                 if syscalls::makes_set_id(&bytes) {
-                    return Judged::Reply(Reply::Errno(libc::EPERM));
+                    return errno(libc::EPERM);
                 }
                 match syscalls::opened(directory, pointer, &bytes) {
                     Some(call) => call,
-                    None => return go_on,
+                    None => return CONTINUE,
                 }
             }
             Described::Execute { path, .. } => {
@@ -96,7 +102,7 @@ impl Watcher<'_> {
             }
             Described::Connect { socket, address, length } => {
                 let Some(target) = read_address(listener, notification, address, length) else {
-                    return go_on;
+                    return CONTINUE;
                 };
                 return self.connect(pid, socket, target);
             }
@@ -104,21 +110,21 @@ impl Watcher<'_> {
                 let Some(Address::Path(path)) =
                     read_address(listener, notification, address, length)
                 else {
-                    return go_on;
+                    return CONTINUE;
                 };
-                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
-                let Some(path) = self.leads(&named, false, pid) else { return go_on };
+                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
+                let Some(path) = self.leads(&named, false, pid) else { return CONTINUE };
                 return self.path(Operation::MakeNode, &path, pid, 0);
             }
         };
         if call.operation == Operation::Read && !self.reads {
-            return go_on;
+            return CONTINUE;
         }
         let first = self.argument(call.path, pid);
         let second = call.second.and_then(|argument| self.argument(argument, pid));
         // The process may have ended, and its number gone to another, while we looked.
         if !sys::notification_is_valid(listener, notification.id) {
-            return go_on;
+            return CONTINUE;
         }
         let unknown = |path: &Option<AbsPath>, argument: Option<PathArgument>| {
             path.is_none() && argument.is_some_and(|argument| is_beyond_us(pid, argument))
@@ -127,7 +133,7 @@ impl Watcher<'_> {
         if call.operation.writes()
             && (unknown(&first, Some(call.path)) || unknown(&second, call.second))
         {
-            return Judged::Reply(Reply::Errno(libc::EACCES));
+            return errno(libc::EACCES);
         }
         self.call(&call, first.as_ref(), second.as_ref(), pid)
     }
@@ -140,9 +146,8 @@ impl Watcher<'_> {
         second: Option<&AbsPath>,
         pid: u32,
     ) -> Judged {
-        let go_on = Judged::Reply(Reply::Continue);
         if self.links_across(call.operation, first, second) {
-            return go_on;
+            return CONTINUE;
         }
         if let Some(judged) = first.and_then(|first| self.draft(call, first, second, pid)) {
             return judged;
@@ -151,21 +156,24 @@ impl Watcher<'_> {
         if let Some(lock) = &lock
             && lock.changes_nothing()
         {
-            return Judged::Reply(lock.remove());
+            return match lock.remove() {
+                Ok(()) => Judged::Done,
+                Err(error) => errno(error.raw_os_error().unwrap_or(libc::EIO)),
+            };
         }
         for path in first.into_iter().chain(second) {
             match self.path(call.operation, path, pid, call.flags) {
-                Judged::Reply(Reply::Continue) => {}
+                CONTINUE => {}
                 other => {
                     // Nobody else would take it away, and it would keep everybody out.
-                    if let (Some(lock), Judged::Stop) = (lock, &other) {
-                        lock.remove();
+                    if let (Some(lock), Judged::Ruled(Ruling::Stop)) = (lock, &other) {
+                        let _ = lock.remove();
                     }
                     return other;
                 }
             }
         }
-        go_on
+        CONTINUE
     }
 
     /// Whether a link would lead from one mount to another, which no kernel makes: `git clone` tries
@@ -200,38 +208,36 @@ impl Watcher<'_> {
             let begins = call.operation == Operation::Create
                 && call.flags & libc::O_CREAT.cast_unsigned() != 0
                 && !self.plan.allows(draft, true)
-                && self.warden.is_draft(draft);
+                && self.monitor.is_draft(draft);
             return begins.then(|| Judged::Draft(draft.clone()));
         }
         let exclusive = call.flags & libc::O_EXCL.cast_unsigned() != 0;
         Some(match call.operation {
-            Operation::Create if exclusive => Judged::Reply(Reply::Errno(libc::EEXIST)),
+            Operation::Create if exclusive => errno(libc::EEXIST),
             Operation::Create => Judged::Draft(draft.clone()),
             Operation::Rename => {
                 let to = to?;
                 // `mv` asks not to replace anything first, and would then look for the draft.
                 if call.flags & !libc::RENAME_NOREPLACE != 0 {
-                    return Some(Judged::Reply(Reply::Errno(libc::EINVAL)));
+                    return Some(errno(libc::EINVAL));
                 }
                 // We write it ourselves, on the host: into a single file of the host that was
                 // granted, and nothing else that the run may write.
                 let single = self.plan.single_files().any(|file| file == to);
-                if single && !self.warden.is_guarded(to, Operation::Rename) {
+                if single && !self.monitor.is_guarded(to, Operation::Rename) {
                     Judged::Publish(draft.clone(), to.clone())
                 } else if self.plan.allows(to, true) {
-                    Judged::Reply(Reply::Errno(libc::EXDEV))
+                    errno(libc::EXDEV)
                 } else {
                     self.path(Operation::Rename, to, pid, 0)
                 }
             }
             Operation::Remove => {
                 self.drafts.forget(draft);
-                Judged::Reply(Reply::Done)
+                Judged::Done
             }
-            Operation::ChangeMode | Operation::ChangeTimes | Operation::ChangeOwner => {
-                Judged::Reply(Reply::Done)
-            }
-            _ => Judged::Reply(Reply::Errno(libc::EACCES)),
+            Operation::ChangeMode | Operation::ChangeTimes | Operation::ChangeOwner => Judged::Done,
+            _ => errno(libc::EACCES),
         })
     }
 
@@ -250,34 +256,37 @@ impl Watcher<'_> {
 
     /// What becomes of an operation on one path.
     fn path(&mut self, operation: Operation, path: &AbsPath, pid: u32, flags: u32) -> Judged {
-        let go_on = Judged::Reply(Reply::Continue);
         if path.as_path().starts_with("/proc") || path.as_path().starts_with("/dev") {
-            return go_on;
+            return CONTINUE;
         }
         let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
         let writes = operation.writes();
         if self.plan.allows(path, writes) {
             if self.plan.late.contains(path) && !path.as_path().exists() {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
-                return if makes { Judged::Make(path.clone(), operation, flags) } else { go_on };
+                return if makes {
+                    Judged::Create(path.clone(), operation, flags)
+                } else {
+                    CONTINUE
+                };
             }
             let guarded = writes && self.is_hosts(path);
             if guarded
-                && (self.moves_pinned(operation, path) || self.warden.is_guarded(path, operation))
+                && (self.moves_pinned(operation, path) || self.monitor.is_guarded(path, operation))
             {
-                return self.refuse(&attempt);
+                return self.rule(Source::Guarded, &attempt);
             }
-            return go_on;
+            return CONTINUE;
         }
         if self.is_on_the_way(operation, path) {
-            return go_on;
+            return CONTINUE;
         }
-        if self.warden.is_mere_lock(path) {
+        if self.monitor.is_lock_only(path) {
             let taken = path.as_path().symlink_metadata().is_ok();
             match operation {
-                Operation::Create if taken => return Judged::Reply(Reply::Errno(libc::EEXIST)),
+                Operation::Create if taken => return errno(libc::EEXIST),
                 Operation::Create => return Judged::Lend,
-                Operation::Remove if !taken => return Judged::Reply(Reply::Done),
+                Operation::Remove if !taken => return Judged::Done,
                 _ => {}
             }
         }
@@ -293,11 +302,11 @@ impl Watcher<'_> {
                 | Operation::Link
         );
         if !exists && (!creates || !path.parent().as_path().is_dir()) {
-            return go_on;
+            return CONTINUE;
         }
         if exists && operation == Operation::MakeDirectory {
             // `mkdir -p` makes what is there; it gets the answer that it expects.
-            return Judged::Reply(Reply::Errno(libc::EEXIST));
+            return errno(libc::EEXIST);
         }
         let opens = matches!(
             operation,
@@ -307,14 +316,9 @@ impl Watcher<'_> {
         let given = if writes { leave.write } else { leave.read };
         if given {
             // `echo > /dev/stderr`: what came on a standard descriptor has that name as well.
-            return go_on;
+            return CONTINUE;
         }
-        if self.warden.is_habit(path, operation) {
-            self.warden.probed(&attempt, &Program::look_up_here(pid));
-            let errno = if writes { libc::EACCES } else { libc::ENOENT };
-            return Judged::Reply(Reply::Errno(errno));
-        }
-        self.refuse(&attempt)
+        self.rule(Source::Syscall, &attempt)
     }
 
     /// Whether an address leads to the run's own network or to one of its doors.
@@ -331,12 +335,9 @@ impl Watcher<'_> {
         }
     }
 
-    fn refuse(&mut self, attempt: &Attempt) -> Judged {
-        let program = Program::look_up_here(attempt.pid);
-        match self.warden.refused(attempt, &program) {
-            Ruling::Refuse(errno) => Judged::Reply(Reply::Errno(errno)),
-            Ruling::Stop => Judged::Stop,
-        }
+    fn rule(&mut self, source: Source, attempt: &Attempt) -> Judged {
+        let program = || Program::look_up_here(attempt.pid);
+        Judged::Ruled(monitor::rule(self.monitor, source, attempt, program))
     }
 
     /// Whether this does no more than walk. The run's own root shows nothing but ways; the host's
@@ -374,41 +375,34 @@ impl Watcher<'_> {
             Links { plan: self.plan, processes: self.processes, private: self.private, pid };
         let links = |path: &AbsPath| links.at(path);
         if follow {
-            return self.warden.resolve(named, &links);
+            return self.monitor.resolve(named, &links);
         }
         let name = named.file_name()?;
-        Some(self.warden.resolve(named.parent()?, &links)?.join(name))
+        Some(self.monitor.resolve(named.parent()?, &links)?.join(name))
     }
 
     fn connect(&mut self, pid: u32, socket: i32, target: Address) -> Judged {
-        let go_on = Judged::Reply(Reply::Continue);
         match target {
             Address::Path(path) => {
-                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return go_on };
-                let Some(path) = self.leads(&named, true, pid) else { return go_on };
+                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
+                let Some(path) = self.leads(&named, true, pid) else { return CONTINUE };
                 if self.plan.allows(&path, false) || path.as_path().symlink_metadata().is_err() {
-                    return go_on;
+                    return CONTINUE;
                 }
                 let operation = Operation::Connect;
                 let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
-                if self.warden.is_habit(&path, operation) {
-                    self.warden.probed(&attempt, &Program::look_up_here(pid));
-                    return Judged::Reply(Reply::Errno(libc::ENOENT));
-                }
-                self.refuse(&attempt)
+                self.rule(Source::Syscall, &attempt)
             }
             Address::Ip(target) if self.plan.network == Net::Own => {
                 let ip = target.ip().to_canonical();
                 let own = self.own_root && self.is_ours(ip, target.port());
                 if own || !is_stream(pid, socket) {
-                    return go_on;
+                    return CONTINUE;
                 }
-                match self.warden.connected(target, &Program::look_up_here(pid)) {
-                    Ruling::Refuse(errno) => Judged::Reply(Reply::Errno(errno)),
-                    Ruling::Stop => Judged::Stop,
-                }
+                let program = Program::look_up_here(pid);
+                Judged::Ruled(self.monitor.deny_connection(target, &program))
             }
-            _ => go_on,
+            _ => CONTINUE,
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::attempt::Attempt;
+use crate::monitor::Ruling;
 
 /// What lies where, and what a refused attempt gets: the supervisor knows.
 pub trait Contents {
@@ -18,8 +19,9 @@ pub trait Contents {
     /// Where a [`Seen::Link`] leads. At most 4,095 bytes.
     fn target(&mut self, path: &Path) -> Option<PathBuf>;
 
-    /// An attempt on something that is not granted. The caller is still blocked in its call.
-    fn attempt(&mut self, attempt: Attempt) -> Answer;
+    /// An attempt on something that is not granted. The caller is still blocked in its call. No
+    /// attempt succeeds: [`Ruling::Continue`] gets an error like any other.
+    fn attempt(&mut self, attempt: Attempt) -> Ruling;
 }
 
 /// What a path is, to the sandbox.
@@ -42,14 +44,4 @@ pub enum Seen {
     Ground,
     /// A symbolic link that leads to granted ground.
     Link,
-}
-
-/// What an attempt gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
-    /// This error. There is no other way to answer: no attempt succeeds.
-    Errno(i32),
-    /// No reply: the tree is being killed. A killed thread stays in its call until it gets a reply
-    /// or `/dev/fuse` is closed, so the supervisor must close it after the kill.
-    Silence,
 }

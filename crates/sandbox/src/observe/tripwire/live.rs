@@ -120,7 +120,7 @@ fn ways_are_listed_and_granted_ground_stays_mounted() {
 
 #[test]
 fn a_killed_caller_never_returns() {
-    let land = Land { answers: vec![Answer::Silence], ..land() };
+    let land = Land { answers: vec![Ruling::Stop], ..land() };
     let Some((land, output)) = run("cat denied/file; echo $?", land) else { return };
     assert_eq!((land.attempts.len(), &output.stdout[..]), (1, &b"137\n"[..]), "{output:?}");
 }
@@ -180,12 +180,11 @@ fn supervise(socket: UnixStream, mut land: Land) -> Option<Land> {
             Err(error) if error.raw_os_error() == Some(libc::ENODEV) => return Some(land),
             Err(error) => panic!("{error}"),
         };
-        let attempts = land.attempts.len();
         match wire.serve(&buffer[..length], &mut land).unwrap() {
-            Some(reply) => device.write_all(reply).unwrap(),
-            None if land.attempts.len() == attempts => {}
-            None => {
-                let pid = libc::pid_t::try_from(land.attempts[attempts].pid).unwrap();
+            Served::Reply(reply) => device.write_all(reply).unwrap(),
+            Served::Nothing => {}
+            Served::Stop => {
+                let pid = libc::pid_t::try_from(land.attempts.last().unwrap().pid).unwrap();
                 // SAFETY: a signal to the blocked caller; no memory is involved.
                 assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
                 return Some(land);

@@ -32,11 +32,12 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 use crate::attempt::{Attempt, Operation};
+use crate::monitor::Ruling;
 use abi::{feature, field, opcode};
 use nodes::{Kind, Nodes};
 use wire::{Attributes, Entry, Reply, Request};
 
-pub use contents::{Answer, Contents, Seen};
+pub use contents::{Contents, Seen};
 
 /// Bytes that the kernel does not send. The sandbox cannot cause this; its wall is broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -80,18 +81,19 @@ impl Tripwire {
         Self { nodes: Nodes::new(), reply: Reply::default(), owner: Owner { uid, gid } }
     }
 
-    /// Serves one request: the reply, if there is one to write.
+    /// Serves one request.
     pub fn serve<'a>(
         &'a mut self,
         request: &[u8],
         contents: &mut impl Contents,
-    ) -> Result<Option<&'a [u8]>, Malformed> {
+    ) -> Result<Served<'a>, Malformed> {
         let request = Request::parse(request)?;
         self.reply.begin();
         match self.answer(&request, contents) {
-            Ok(Outcome::Reply) => Ok(Some(self.reply.finish(request.unique))),
-            Ok(Outcome::Silence) => Ok(None),
-            Err(Fault::Errno(errno)) => Ok(Some(self.reply.refuse(request.unique, errno))),
+            Ok(Outcome::Reply) => Ok(Served::Reply(self.reply.finish(request.unique))),
+            Ok(Outcome::Nothing) => Ok(Served::Nothing),
+            Ok(Outcome::Stop) => Ok(Served::Stop),
+            Err(Fault::Errno(errno)) => Ok(Served::Reply(self.reply.refuse(request.unique, errno))),
             Err(Fault::Malformed(malformed)) => Err(malformed),
         }
     }
@@ -106,11 +108,11 @@ impl Tripwire {
             opcode::LOOKUP => self.look_up(request, contents),
             opcode::FORGET => {
                 self.nodes.forget(request.node, request.u64_at(field::FORGET_LOOKUPS)?);
-                Ok(Outcome::Silence)
+                Ok(Outcome::Nothing)
             }
             opcode::BATCH_FORGET => {
                 request.forgotten()?.for_each(|(node, count)| self.nodes.forget(node, count));
-                Ok(Outcome::Silence)
+                Ok(Outcome::Nothing)
             }
             opcode::GETATTR => {
                 let (_, kind) = self.node(request.node)?;
@@ -130,7 +132,7 @@ impl Tripwire {
                 self.statfs();
                 Ok(Outcome::Reply)
             }
-            opcode::INTERRUPT | opcode::NOTIFY_REPLY => Ok(Outcome::Silence),
+            opcode::INTERRUPT | opcode::NOTIFY_REPLY => Ok(Outcome::Nothing),
             opcode::RELEASE | opcode::RELEASEDIR | opcode::FLUSH | opcode::DESTROY => {
                 Ok(Outcome::Reply)
             }
@@ -222,9 +224,9 @@ impl Tripwire {
         let first = ask(contents, attempt(tried.path));
         match tried.second {
             // Both paths are told, and the first one's error counts, unless the tree dies.
-            Some(second) if !matches!(first, Ok(Outcome::Silence)) => {
+            Some(second) if !matches!(first, Ok(Outcome::Stop)) => {
                 match ask(contents, attempt(second)) {
-                    Ok(Outcome::Silence) => Ok(Outcome::Silence),
+                    Ok(Outcome::Stop) => Ok(Outcome::Stop),
                     _ => first,
                 }
             }
@@ -269,10 +271,24 @@ const LONGEST_PATH: usize = 4095;
 /// How long the kernel need not ask again for what does not change during a run.
 const LONG_SECONDS: u64 = 24 * 60 * 60;
 
-/// What becomes of a request that is not refused.
+/// What a request gets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Served<'a> {
+    /// These bytes, to be written to the device.
+    Reply(&'a [u8]),
+    /// Nothing: the kernel does not wait for a reply.
+    Nothing,
+    /// Nothing, although the caller waits: the run must end. A killed thread stays in its call
+    /// until it gets a reply or `/dev/fuse` is closed, so the supervisor must close it after the
+    /// kill.
+    Stop,
+}
+
+/// What becomes of a request that is not denied.
 enum Outcome {
     Reply,
-    Silence,
+    Nothing,
+    Stop,
 }
 
 /// Why a request is not served.
@@ -334,8 +350,9 @@ fn kind_of(seen: Seen, path: &Path, contents: &mut impl Contents) -> Result<Kind
 
 fn ask(contents: &mut impl Contents, attempt: Attempt) -> Result<Outcome, Fault> {
     match contents.attempt(attempt) {
-        Answer::Errno(errno) => Err(Fault::Errno(refusal(errno))),
-        Answer::Silence => Ok(Outcome::Silence),
+        Ruling::Errno(errno) => Err(Fault::Errno(refusal(errno))),
+        Ruling::Continue => Err(Fault::Errno(libc::EACCES)),
+        Ruling::Stop => Ok(Outcome::Stop),
     }
 }
 

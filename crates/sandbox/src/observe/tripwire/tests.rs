@@ -16,7 +16,7 @@ pub(super) struct Land {
     pub(super) looks: Vec<(PathBuf, u32)>,
     pub(super) attempts: Vec<Attempt>,
     /// One for each attempt to come; after the last, EACCES.
-    pub(super) answers: Vec<Answer>,
+    pub(super) answers: Vec<Ruling>,
 }
 
 impl Land {
@@ -52,9 +52,9 @@ impl Contents for Land {
         self.targets.get(path).cloned()
     }
 
-    fn attempt(&mut self, attempt: Attempt) -> Answer {
+    fn attempt(&mut self, attempt: Attempt) -> Ruling {
         self.attempts.push(attempt);
-        if self.answers.is_empty() { Answer::Errno(libc::EACCES) } else { self.answers.remove(0) }
+        if self.answers.is_empty() { Ruling::Errno(libc::EACCES) } else { self.answers.remove(0) }
     }
 }
 
@@ -96,7 +96,14 @@ fn long(bytes: &[u8], at: usize) -> u64 {
 }
 
 fn serve(wire: &mut Tripwire, land: &mut Land, request: &[u8]) -> Result<Vec<u8>, i32> {
-    said(wire.serve(request, land).unwrap().expect("a reply"))
+    reply(wire.serve(request, land).unwrap()).expect("a reply")
+}
+
+fn reply(served: Served<'_>) -> Option<Result<Vec<u8>, i32>> {
+    match served {
+        Served::Reply(reply) => Some(said(reply)),
+        Served::Nothing | Served::Stop => None,
+    }
 }
 
 /// Looks a path up name by name, as the kernel does: the node of the last one.
@@ -246,7 +253,7 @@ fn every_change_is_an_attempt() {
         ),
     ];
     for (request, expected) in cases {
-        land.answers = vec![Answer::Errno(libc::EROFS)];
+        land.answers = vec![Ruling::Errno(libc::EROFS)];
         assert_eq!(serve(&mut wire, &mut land, &request), Err(libc::EROFS), "{expected}");
         assert_eq!(land.told().join(", "), expected);
     }
@@ -256,13 +263,15 @@ fn every_change_is_an_attempt() {
 fn a_rename_tells_both_paths_unless_the_tree_dies() {
     let (mut wire, mut land) = home();
     let rename = request(opcode::RENAME, 1, &[&1_u64.to_ne_bytes(), b"a\0b\0"]);
-    for (answers, reply, told) in [
-        (vec![Answer::Errno(libc::EPERM), Answer::Errno(libc::EROFS)], Some(Err(libc::EPERM)), 2),
-        (vec![Answer::Silence], None, 1),
-        (vec![Answer::Errno(libc::EPERM), Answer::Silence], None, 2),
+    for (answers, expected, told) in [
+        (vec![Ruling::Errno(libc::EPERM), Ruling::Errno(libc::EROFS)], Some(Err(libc::EPERM)), 2),
+        (vec![Ruling::Stop], None, 1),
+        (vec![Ruling::Errno(libc::EPERM), Ruling::Stop], None, 2),
     ] {
         land.answers = answers;
-        assert_eq!(wire.serve(&rename, &mut land).unwrap().map(said), reply);
+        let served = wire.serve(&rename, &mut land).unwrap();
+        assert_eq!(served == Served::Stop, expected.is_none());
+        assert_eq!(reply(served), expected);
         assert_eq!(land.told().len(), told);
     }
 }
@@ -272,10 +281,10 @@ fn no_attempt_succeeds_whatever_the_answer() {
     let (mut wire, mut land) = home();
     let mkdir = request(opcode::MKDIR, 1, &[&[0; 8], b"new\0"]);
     for errno in [0, -1, i32::MIN, i32::MAX, 512, libc::ENOSYS, libc::EINTR] {
-        land.answers = vec![Answer::Errno(errno)];
+        land.answers = vec![Ruling::Errno(errno)];
         assert_eq!(serve(&mut wire, &mut land, &mkdir), Err(libc::EACCES), "{errno}");
     }
-    land.answers = vec![Answer::Errno(libc::ENOENT)];
+    land.answers = vec![Ruling::Errno(libc::ENOENT)];
     assert_eq!(serve(&mut wire, &mut land, &mkdir), Err(libc::ENOENT));
 }
 
@@ -358,9 +367,9 @@ fn a_listing_counts_as_lookup_of_what_is_planned() {
     assert_eq!(walk(&mut wire, &mut land, "/home/work"), work);
     let forget = |count: u64| request(opcode::FORGET, work, &[&count.to_ne_bytes()]);
     let getattr = request(opcode::GETATTR, work, &[&[0; 16]]);
-    assert_eq!(wire.serve(&forget(1), &mut land), Ok(None));
+    assert_eq!(wire.serve(&forget(1), &mut land), Ok(Served::Nothing));
     assert!(serve(&mut wire, &mut land, &getattr).is_ok());
-    assert_eq!(wire.serve(&forget(1), &mut land), Ok(None));
+    assert_eq!(wire.serve(&forget(1), &mut land), Ok(Served::Nothing));
     assert_eq!(serve(&mut wire, &mut land, &getattr), Err(libc::ESTALE));
 }
 
@@ -402,7 +411,7 @@ fn many_are_forgotten_at_once() {
         let malformed = Err(Malformed::Arguments(opcode::BATCH_FORGET));
         assert_eq!(wire.serve(&batch(count), &mut land), malformed);
     }
-    assert_eq!(wire.serve(&batch(2), &mut land), Ok(None));
+    assert_eq!(wire.serve(&batch(2), &mut land), Ok(Served::Nothing));
     for node in nodes {
         let getattr = request(opcode::GETATTR, node, &[&[0; 16]]);
         assert_eq!(serve(&mut wire, &mut land, &getattr), Err(libc::ESTALE));
@@ -421,7 +430,7 @@ fn what_does_not_matter_is_answered_without_asking() {
         assert_eq!(serve(&mut wire, &mut land, &asked), Err(libc::ENOSYS), "{opcode}");
     }
     for opcode in [opcode::INTERRUPT, opcode::NOTIFY_REPLY] {
-        assert_eq!(wire.serve(&request(opcode, 1, &[&[0; 8]]), &mut land), Ok(None));
+        assert_eq!(wire.serve(&request(opcode, 1, &[&[0; 8]]), &mut land), Ok(Served::Nothing));
     }
     let statfs = request(opcode::STATFS, 1, &[]);
     assert_eq!(serve(&mut wire, &mut land, &statfs).map(|reply| reply.len()), Ok(80));
@@ -464,7 +473,7 @@ proptest! {
         walk(&mut wire, &mut land, "/home/secret/key");
         for (opcode, node, body, name) in requests {
             let request = request(opcode, node, &[&body, name.as_bytes(), b"\0", b"work\0"]);
-            if let Ok(Some(reply)) = wire.serve(&request, &mut land) {
+            if let Ok(Served::Reply(reply)) = wire.serve(&request, &mut land) {
                 let _ = said(reply);
             }
         }
