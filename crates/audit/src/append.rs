@@ -1,6 +1,6 @@
 //! Adding one record to the log.
 //!
-//! The order of the writes is what a crash cannot break: the line first, by a single write at the
+//! The order of the writes makes every crash repairable: first the line, by a single write at the
 //! end of the log, then the head, by a single write in place.
 
 use std::fs::File;
@@ -16,12 +16,12 @@ use crate::head::{Head, HeadState};
 use crate::record::redact_record;
 use crate::resume::{Start, resume};
 
-/// What became of a record.
+/// A record that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Appended {
     /// The number it got.
     pub seq: u64,
-    /// What was found to be wrong with the log, and what was done about it.
+    /// What was wrong with the log, and what was done about it.
     pub notices: Vec<String>,
 }
 
@@ -71,14 +71,14 @@ pub(crate) fn append(directory: &Path, record: &Record) -> Result<Appended, Appe
     let start = resume(&log, length, head, &record.time).map_err(read_error(LOG))?;
 
     if length == 0 && head == HeadState::Lost(HeadLoss::Missing) {
-        // Before the first line, so that a log without a head can never be the work of a crash.
+        // Before the first line, so that a crash can never leave a log without a head.
         Head::START.write(&head_file).map_err(write_error(HEAD))?;
     }
     let (bytes, tip) = encode(&start, record)?;
     let length = start.cut_to.unwrap_or(length);
     if start.cut_to.is_some() {
-        // Who dies between this and the next write leaves a sound log that no longer tells of the
-        // torn bytes. They were nobody's record: no writer had answered for them.
+        // A writer that dies between this and the next write leaves a valid log without a mark of
+        // the torn bytes. They were no record: no writer had reported them as written.
         log.set_len(length).map_err(write_error(LOG))?;
     }
     write_whole(&log, length, &bytes).map_err(write_error(LOG))?;
@@ -122,12 +122,12 @@ fn write_whole(mut log: &File, length: u64, bytes: &[u8]) -> io::Result<()> {
             Err(error) => break error,
         }
     };
-    // Where this fails too, the next append finds a torn line and repairs it.
+    // If this fails too, the next append finds a torn line and repairs it.
     let _ = log.set_len(length);
     Err(reason)
 }
 
-/// Overwrites the head, whatever stood there.
+/// Overwrites the head, whatever the file holds.
 fn replace_head(file: &File, found_length: u64, head: Head) -> io::Result<()> {
     if found_length > Head::SIZE as u64 {
         file.set_len(Head::SIZE as u64)?;

@@ -1,43 +1,45 @@
-//! What one line of the log holds.
+//! One line of the log.
+
+use std::fmt;
 
 use model::{Digest, Record};
 use serde::{Deserialize, Serialize};
 
-/// One line: its place in the chain, and what it remembers.
+/// One line: its place in the chain, and its entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// The number of the record, from one.
     pub seq: u64,
     /// The hash of the line before, or zeros.
     pub prev: Digest,
-    /// What is remembered.
+    /// The entry.
     #[serde(flatten)]
     pub entry: Entry,
 }
 
-/// What is remembered: a decision, or something that happened to the log itself.
+/// A decision, or something that happened to the log itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Entry {
     /// A decision.
     Decision(Record),
-    /// A writer died within a line, and the torn bytes were cut off.
+    /// A writer died in the middle of a line, and the torn bytes were removed.
     Repaired {
-        /// When the next writer came.
+        /// When the next writer repaired it.
         time: String,
-        /// How many bytes were cut off.
+        /// How many bytes were removed.
         bytes: u64,
         /// The hash of these bytes.
         sha256: Digest,
     },
-    /// The head was gone, so the chain was continued from the last line that was there.
+    /// The head was lost, so the chain was continued from the last line that could be read.
     ///
-    /// No crash does this. Records may have been cut off before this one, which is why
-    /// verification reports it for as long as the log exists.
+    /// A crash cannot cause this. Records may have been cut off before this one, so verification
+    /// reports it for as long as the log exists.
     HeadLost {
-        /// When a writer found out.
+        /// When a writer noticed it.
         time: String,
-        /// What was found in place of the head.
+        /// What was found instead of the head.
         found: HeadLoss,
     },
 }
@@ -52,23 +54,22 @@ impl Entry {
     }
 }
 
-/// What was found in place of the head.
+/// What was found instead of the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HeadLoss {
     /// No file, or an empty one.
     Missing,
-    /// Bytes that are no head.
+    /// Bytes that are not a head.
     Unreadable,
 }
 
-impl HeadLoss {
-    /// The word used in messages.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
+impl fmt::Display for HeadLoss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Missing => "missing",
             Self::Unreadable => "unreadable",
-        }
+        })
     }
 }
 

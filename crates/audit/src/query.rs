@@ -1,6 +1,6 @@
-//! Finding entries.
+//! Finds entries by a [`Filter`].
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
 use model::{Action, PathRef, Record, Verdict};
@@ -10,10 +10,10 @@ use crate::entry::{Entry, Line};
 use crate::lines::Text;
 use crate::snapshot::{ReadError, Snapshot};
 
-/// Which entries to find. An empty filter lets everything through.
+/// Which entries to find. An empty filter matches everything.
 ///
-/// Entries that are no decisions have no verdict, agent, session, tool or text, so a filter that
-/// asks for one of these leaves them out.
+/// An entry that is not a decision has no verdict, agent, session, tool or text, so a filter on one
+/// of these does not match it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only decisions with this verdict.
@@ -22,13 +22,15 @@ pub struct Filter {
     pub agent: Option<String>,
     /// Only this session's.
     pub session: Option<String>,
+    /// No decisions of these sessions.
+    pub except_sessions: BTreeSet<String>,
     /// Only this tool's.
     pub tool: Option<String>,
     /// Only from this time on, as RFC 3339 in UTC or the beginning of it (`2026-01-31`).
     pub since: Option<String>,
     /// Only those that have this text in an action, rule, note or the workspace.
     pub text: Option<String>,
-    /// Only the newest so many of those.
+    /// Only this many, the newest.
     pub last: Option<usize>,
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn query(directory: &Path, filter: &Filter) -> Result<Found, ReadErro
         };
         match line {
             None => unreadable.push(raw.number),
-            Some(line) if filter.lets_through(&line.entry) => {
+            Some(line) if filter.matches_entry(&line.entry) => {
                 entries.push_back(line);
                 if entries.len() > most {
                     entries.pop_front();
@@ -67,12 +69,12 @@ pub(crate) fn query(directory: &Path, filter: &Filter) -> Result<Found, ReadErro
 }
 
 impl Filter {
-    fn lets_through(&self, entry: &Entry) -> bool {
+    fn matches_entry(&self, entry: &Entry) -> bool {
         if self.since.as_deref().is_some_and(|since| instant(entry.time()) < instant(since)) {
             return false;
         }
         match entry {
-            Entry::Decision(record) => self.fits(record),
+            Entry::Decision(record) => self.matches(record),
             Entry::Repaired { .. } | Entry::HeadLost { .. } => {
                 self.verdict.is_none()
                     && [&self.agent, &self.session, &self.tool, &self.text]
@@ -82,19 +84,20 @@ impl Filter {
         }
     }
 
-    fn fits(&self, record: &Record) -> bool {
+    fn matches(&self, record: &Record) -> bool {
         let same = |wanted: &Option<String>, found: &str| {
             wanted.as_deref().is_none_or(|wanted| wanted == found)
         };
         self.verdict.is_none_or(|wanted| wanted == record.verdict)
             && same(&self.agent, &record.agent)
             && same(&self.session, &record.session)
+            && !self.except_sessions.contains(&record.session)
             && same(&self.tool, &record.tool)
             && self.text.as_deref().is_none_or(|text| mentions(record, text))
     }
 }
 
-/// `Z` sorts behind the fraction of a second that it may follow, so it is left out.
+/// The time without `Z`, which would sort after the fraction of a second that it may follow.
 fn instant(time: &str) -> &str {
     time.strip_suffix('Z').unwrap_or(time)
 }

@@ -1,8 +1,8 @@
-//! Where the next line goes: the chain's tip, after a crash or worse.
+//! Where the next line goes: the tip of the chain, also after a crash or a manipulation.
 //!
-//! A crash leaves bytes behind the head, never fewer than the head says, and never a log without
-//! a head (the first writer writes a head before its line). So only bytes behind a good head are
-//! repaired; everything else is left in place for the verification to report.
+//! A crash can leave bytes after the head. It cannot leave fewer bytes than the head says, nor a log
+//! without a head, because the first writer writes a head before its line. So only bytes after a
+//! valid head are repaired. Everything else is left in place, and verification reports it.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -16,11 +16,11 @@ use crate::entry::{Entry, HeadLoss};
 use crate::head::{Head, HeadState};
 use crate::lines::{LONGEST_LINE, Lines, Text};
 
-/// How much may stand behind the head. A crash leaves a line or two; somebody else can leave any
-/// amount, and reading that would take longer than anybody waits for a decision.
-const MOST_BEHIND_HEAD: u64 = 4 << 20;
+/// How many bytes after the head are read. A crash leaves a line or two. Another process can leave any
+/// amount, and reading that would take longer than a caller can wait for a decision.
+const MOST_AFTER_HEAD: u64 = 4 << 20;
 
-/// How a writer goes on from what is there.
+/// How a writer continues an existing log.
 #[derive(Debug)]
 pub(crate) struct Start {
     /// What the next line links to.
@@ -29,9 +29,9 @@ pub(crate) struct Start {
     pub(crate) cut_to: Option<u64>,
     /// Whether the last line lacks its newline and stays.
     pub(crate) ends_open: bool,
-    /// What to remember before anything else.
+    /// An entry to write before anything else.
     pub(crate) mark: Option<Entry>,
-    /// What the caller should be told.
+    /// What to report to the caller.
     pub(crate) notices: Vec<String>,
 }
 
@@ -45,18 +45,18 @@ impl Start {
 pub(crate) fn resume(log: &File, length: u64, head: HeadState, time: &str) -> io::Result<Start> {
     match head {
         HeadState::Known(head) if head.length == length => Ok(Start::at(head.tip)),
-        HeadState::Known(head) if length.saturating_sub(head.length) > MOST_BEHIND_HEAD => {
-            far_behind_head(log, length, head)
+        HeadState::Known(head) if length.saturating_sub(head.length) > MOST_AFTER_HEAD => {
+            far_after_head(log, length, head)
         }
-        HeadState::Known(head) if head.length < length => behind_head(log, length, head, time),
+        HeadState::Known(head) if head.length < length => after_head(log, length, head, time),
         HeadState::Known(head) => cut_before_head(log, length, head),
         HeadState::Lost(HeadLoss::Missing) if length == 0 => Ok(Start::at(Tip::START)),
         HeadState::Lost(found) => without_head(log, length, found, time),
     }
 }
 
-/// Accepts the lines behind the head that continue the chain, and finds a torn end.
-fn behind_head(log: &File, length: u64, head: Head, time: &str) -> io::Result<Start> {
+/// Accepts the lines after the head that continue the chain, and finds a torn end.
+fn after_head(log: &File, length: u64, head: Head, time: &str) -> io::Result<Start> {
     let mut start = Start::at(head.tip);
     let mut foreign = usize::from(head.length > 0 && ends_open(log, head.length)?);
     let mut torn = None;
@@ -85,7 +85,7 @@ fn behind_head(log: &File, length: u64, head: Head, time: &str) -> io::Result<St
             start.cut_to = Some(at);
             start.mark = Some(Entry::Repaired { time: time.into(), bytes, sha256 });
             start.notices.push(format!(
-                "a writer died within a line: its {bytes} bytes were cut off the end of the log"
+                "a writer died in the middle of a record: its {bytes} bytes were removed from the log"
             ));
         }
         _ => foreign += usize::from(torn.is_some()),
@@ -93,19 +93,19 @@ fn behind_head(log: &File, length: u64, head: Head, time: &str) -> io::Result<St
     if foreign > 0 {
         start.ends_open = ends_open(log, length)?;
         start.notices.push(format!(
-            "lines at the end of the log do not continue the chain ({foreign}); they were left"
+            "lines at the end of the log do not continue the chain ({foreign}); they were left in place"
         ));
     }
     Ok(start)
 }
 
-/// Goes on from the head without reading what follows it: no crash leaves that much.
-fn far_behind_head(log: &File, length: u64, head: Head) -> io::Result<Start> {
+/// Continues from the head without reading what follows: a crash cannot leave that much.
+fn far_after_head(log: &File, length: u64, head: Head) -> io::Result<Start> {
     Ok(Start {
         ends_open: ends_open(log, length)?,
         notices: vec![format!(
-            "the log has {} bytes behind its head (record {}), more than any crash leaves; they \
-             were left",
+            "the log has {} bytes after its head (record {}), more than a crash leaves; they \
+             were left in place",
             length - head.length,
             head.tip.seq
         )],
@@ -113,32 +113,29 @@ fn far_behind_head(log: &File, length: u64, head: Head) -> io::Result<Start> {
     })
 }
 
-/// Goes on from the head, so that the gap shows.
+/// Continues from the head, so that verification finds the gap.
 fn cut_before_head(log: &File, length: u64, head: Head) -> io::Result<Start> {
     Ok(Start {
         ends_open: ends_open(log, length)?,
         notices: vec![format!(
-            "the log was cut: it has {length} bytes where its head says {} (record {})",
+            "the log was cut: it has {length} bytes, but its head says {} (record {})",
             head.length, head.tip.seq
         )],
         ..Start::at(head.tip)
     })
 }
 
-/// Goes on from the last line that can be read, and remembers that the head was lost.
+/// Continues from the last line that can be read, and records that the head was lost.
 fn without_head(log: &File, length: u64, found: HeadLoss, time: &str) -> io::Result<Start> {
     Ok(Start {
         ends_open: ends_open(log, length)?,
         mark: Some(Entry::HeadLost { time: time.into(), found }),
-        notices: vec![format!(
-            "the head of the log was {}: records may have been cut off",
-            found.name()
-        )],
+        notices: vec![format!("the head of the log was {found}: records may have been cut off")],
         ..Start::at(last_readable(log, length)?)
     })
 }
 
-/// The last line that can be read. Looks no further back than two lines may reach.
+/// The last line that can be read. Reads no further back than two lines can reach.
 fn last_readable(log: &File, length: u64) -> io::Result<Tip> {
     let from = length.saturating_sub(2 * LONGEST_LINE as u64);
     let mut end = Vec::new();
@@ -152,7 +149,7 @@ fn last_readable(log: &File, length: u64) -> io::Result<Tip> {
     Ok(readable.unwrap_or(Tip::START))
 }
 
-/// Whether the byte before `end` is something else than a newline.
+/// Whether the byte before `end` is not a newline.
 fn ends_open(log: &File, end: u64) -> io::Result<bool> {
     let Some(last) = end.checked_sub(1) else {
         return Ok(false);

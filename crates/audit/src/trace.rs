@@ -1,7 +1,7 @@
-//! Following a chain line by line, and saying in words where it breaks.
+//! Follows a chain line by line, and describes where it breaks.
 //!
-//! A line is vouched for by the one behind it, which carries its hash, and the last line by the
-//! head. Of two lines that do not fit, the one that is vouched for is the one nobody changed.
+//! A line is confirmed by the next line, which has its hash; the last line is confirmed by the head.
+//! If two lines do not fit together, the one that is confirmed is unchanged.
 
 use crate::chain::{Link, Tip};
 use crate::entry::HeadLoss;
@@ -22,16 +22,16 @@ pub(crate) struct Trace {
     /// Lines since the last one of these that could not be read.
     unreadable: u64,
     suspect: Suspect,
-    /// Where the line ends that the head names, if it came by.
+    /// The end of the line that the head names, once it was read.
     head_end: Option<u64>,
     faults: Vec<Fault>,
     unlisted: usize,
 }
 
-/// A line and what the next one should say of it.
+/// A line, and what the next one must link to.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Seen {
-    /// Its number, from one; zero stands for the start of the log.
+    /// Its number, from one; zero is the start of the log.
     pub(crate) line: usize,
     /// Where it ends in the file.
     pub(crate) end: u64,
@@ -43,10 +43,10 @@ impl Seen {
     const START: Self = Self { line: 0, end: 0, tip: Tip::START };
 }
 
-/// Whom the latest break may still be blamed on.
+/// Which line may have caused the latest break.
 #[derive(Debug, Clone, Copy)]
 enum Suspect {
-    Nobody,
+    Unknown,
     /// This line is known to be changed, so that the next one cannot fit.
     Named(usize),
     /// One of two lines that do not fit; the fault at this index names both.
@@ -65,7 +65,7 @@ impl Trace {
             chain: Seen::START,
             stray: None,
             unreadable: 0,
-            suspect: Suspect::Nobody,
+            suspect: Suspect::Unknown,
             head_end: None,
             faults: Vec::new(),
             unlisted: 0,
@@ -77,26 +77,26 @@ impl Trace {
         self.stray.unwrap_or(self.chain)
     }
 
-    /// Takes a line that is no entry.
+    /// Adds a line that is not an entry.
     pub(crate) fn unreadable(&mut self, line: usize, problem: String) {
         self.unreadable += 1;
         self.fault(line, problem);
     }
 
-    /// Takes an entry, and what it claims about its place.
+    /// Adds an entry, and what it claims about its place.
     pub(crate) fn entry(&mut self, here: Seen, claim: &Link<'_>) {
         let line = here.line;
         if matches!(self.head, HeadState::Known(head) if head.tip == here.tip) {
             self.head_end = Some(here.end);
         }
         if let Some(stray) = self.stray.filter(|stray| stray.tip.is_followed_by(claim)) {
-            self.vouch_for(stray.line);
+            self.confirm(stray.line);
             self.accept(here);
         } else if self.chain.tip.is_followed_by(claim) {
             self.disown_stray(line);
             self.accept(here);
         } else if self.is_behind_unreadable(claim.seq) {
-            self.suspect = Suspect::Nobody;
+            self.suspect = Suspect::Unknown;
             self.accept(here);
         } else {
             self.blame(here, claim);
@@ -119,8 +119,7 @@ impl Trace {
             HeadState::Lost(found) => self.fault(
                 last.line,
                 format!(
-                    "the head is {}: nothing shows whether records after line {} were cut",
-                    found.name(),
+                    "the head is {found}: nothing shows whether records after line {} were cut",
                     last.line
                 ),
             ),
@@ -135,11 +134,11 @@ impl Trace {
     fn compare(&mut self, head: Head, last: Seen, length: u64) {
         let (line, seq) = (last.line, last.tip.seq);
         if last.tip == head.tip {
-            self.vouch_for(line);
+            self.confirm(line);
         }
         let end = if head.tip == Tip::START { Some(0) } else { self.head_end };
         if let Some(end) = end {
-            // Lines that came or went have moved it too, but then they also broke the chain.
+            // Inserted or removed lines move the end too, but they also break the chain.
             if self.faults.is_empty() && end != head.length {
                 let text = format!(
                     "the head says {} bytes, but record {} ends at {end}",
@@ -148,7 +147,7 @@ impl Trace {
                 self.fault(line, text);
             }
         } else if seq == head.tip.seq {
-            self.unvouched(line);
+            self.contradicted(line);
         } else if seq > head.tip.seq {
             let text = format!("the head says record {}, which is not in the log", head.tip.seq);
             self.fault(line, text);
@@ -176,14 +175,13 @@ impl Trace {
         next < seq && seq <= next.saturating_add(self.unreadable)
     }
 
-    /// Says what is wrong with a line that links to no line before it.
+    /// Describes a line that links to no line before it.
     fn blame(&mut self, here: Seen, claim: &Link<'_>) {
         let before = self.stray.filter(|stray| stray.tip.seq < claim.seq).unwrap_or(self.chain);
         let (line, seq) = (here.line, claim.seq);
         let next = before.tip.next();
         if claim.prev == before.tip.hash {
-            let text =
-                format!("line {line} was changed: it says record {seq} where {next} must follow");
+            let text = format!("line {line} was changed: it says record {seq}, expected {next}");
             self.fault(line, text);
             self.suspect = Suspect::Named(line);
             let tip = Tip { seq: next, hash: here.tip.hash };
@@ -213,7 +211,7 @@ impl Trace {
             self.fault(line, text);
         } else {
             let text = format!(
-                "line {line} holds record {seq} but stands behind record {}: it was moved, \
+                "line {line} holds record {seq} but comes after record {}: it was moved, \
                  repeated or inserted",
                 before.tip.seq
             );
@@ -223,20 +221,20 @@ impl Trace {
         self.unreadable = 0;
     }
 
-    /// Two lines follow each other by number, but the second carries another hash.
+    /// Two lines follow each other by number, but the second has a different hash for the first.
     fn misfit(&mut self, first: usize, second: usize) {
         match self.suspect {
-            Suspect::Named(line) if line == first => self.suspect = Suspect::Nobody,
-            Suspect::OneOf { second: line, .. } if line == first => self.unvouched(line),
+            Suspect::Named(line) if line == first => self.suspect = Suspect::Unknown,
+            Suspect::OneOf { second: line, .. } if line == first => self.contradicted(line),
             _ if first == 0 => {
-                let text = format!("line {second} was changed: it does not begin a chain");
+                let text = format!("line {second} was changed: it does not start a chain");
                 self.fault(second, text);
                 self.suspect = Suspect::Named(second);
             }
             _ => {
                 let text = format!(
-                    "line {first} or line {second} was changed: line {second} carries another \
-                     hash of the line before it"
+                    "line {first} or line {second} was changed: line {second} has a different \
+                     hash for the line before it"
                 );
                 let fault = self.faults.len();
                 self.fault(first, text);
@@ -245,9 +243,9 @@ impl Trace {
         }
     }
 
-    /// What comes behind `line` carries another hash of it.
-    fn unvouched(&mut self, line: usize) {
-        let text = format!("line {line} was changed: what follows carries another hash of it");
+    /// What follows `line` has a different hash for it.
+    fn contradicted(&mut self, line: usize) {
+        let text = format!("line {line} was changed: what follows has a different hash for it");
         match self.suspect {
             Suspect::Named(named) if named == line => {}
             Suspect::OneOf { fault, second, .. } if second == line => {
@@ -255,19 +253,19 @@ impl Trace {
             }
             _ => self.fault(line, text),
         }
-        self.suspect = Suspect::Nobody;
+        self.suspect = Suspect::Unknown;
     }
 
-    /// What comes behind `line` carries its hash, so nobody changed it.
-    fn vouch_for(&mut self, line: usize) {
+    /// What follows `line` has its hash, so it is unchanged.
+    fn confirm(&mut self, line: usize) {
         if let Suspect::OneOf { fault, first, second } = self.suspect
             && second == line
         {
             let text =
-                format!("line {first} was changed: line {second} carries another hash of it");
+                format!("line {first} was changed: line {second} has a different hash for it");
             self.rewrite(fault, first, text);
         }
-        self.suspect = Suspect::Nobody;
+        self.suspect = Suspect::Unknown;
     }
 
     /// `line` continues the chain past a stray that followed by number.
@@ -278,7 +276,7 @@ impl Trace {
             );
             self.rewrite(fault, second, text);
         }
-        self.suspect = Suspect::Nobody;
+        self.suspect = Suspect::Unknown;
     }
 
     fn fault(&mut self, line: usize, problem: String) {

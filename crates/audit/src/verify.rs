@@ -1,4 +1,4 @@
-//! Checking a log from its first line to its head.
+//! Checks a log from its first line to its head.
 
 use std::path::Path;
 
@@ -15,10 +15,10 @@ use crate::trace::{Seen, Trace};
 pub struct Report {
     /// How many records the log holds.
     pub records: u64,
-    /// The hash of the last record's line: note it elsewhere, and a later verification can prove
-    /// that nothing before it was changed.
+    /// The hash of the last record's line. Store it elsewhere, and a later verification can prove that
+    /// nothing before it was changed.
     pub head: Option<String>,
-    /// What is wrong, in the order of the lines. Empty for a log that nobody touched.
+    /// What is wrong, in the order of the lines. Empty for a valid log.
     pub faults: Vec<Fault>,
 }
 
@@ -65,14 +65,14 @@ pub(crate) fn verify(directory: &Path, expected_head: Option<&str>) -> Result<Re
     let last = trace.last();
     let mut faults = trace.finish(snapshot.length);
     if let Some(expected) = expected.filter(|expected| !expected.found) {
-        let problem = format!("no record has the hash `{}` that was noted", expected.text);
+        let problem = format!("no record has the expected hash `{}`", expected.text);
         faults.push(Fault { line: last.line, problem });
     }
     let head = (records > 0).then(|| last.tip.hash.to_string());
     Ok(Report { records, head, faults })
 }
 
-/// A head that was noted elsewhere.
+/// A head that was stored elsewhere.
 struct Expected<'a> {
     text: &'a str,
     hash: Option<Digest>,

@@ -148,7 +148,7 @@ fn the_noted_head_must_still_be_in_the_log() {
     for other in ["f".repeat(64), "nonsense".into(), String::new()] {
         let faults = check(&other);
         assert_eq!(faults.len(), 1);
-        assert!(faults[0].problem.contains(&format!("`{other}` that was noted")), "{faults:?}");
+        assert!(faults[0].problem.contains(&format!("hash `{other}`")), "{faults:?}");
     }
 
     // A whole new chain with its own head is consistent in itself.

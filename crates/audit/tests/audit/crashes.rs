@@ -10,7 +10,7 @@ use crate::ground::{Ground, head, record};
 use crate::writer::{FAILED, start};
 
 #[test]
-fn a_torn_line_is_cut_off_and_the_repair_is_told() {
+fn a_torn_line_is_cut_off_and_the_repair_is_reported() {
     let ground = Ground::with(2);
     let whole = ground.log_bytes();
     for torn in ["{\"seq\":3,\"prev\":", "\0\0\0\0", "x\n"] {
@@ -21,10 +21,10 @@ fn a_torn_line_is_cut_off_and_the_repair_is_told() {
         let appended = ground.append(3);
         assert_eq!(appended.seq, 4);
         let bytes = torn.len();
-        let told = format!(
-            "a writer died within a line: its {bytes} bytes were cut off the end of the log"
+        let notice = format!(
+            "a writer died in the middle of a record: its {bytes} bytes were removed from the log"
         );
-        assert_eq!(appended.notices, [told]);
+        assert_eq!(appended.notices, [notice]);
         ground.assert_clean(4);
         let entries = ground.log().query(&Filter::default()).unwrap().entries;
         assert_eq!(

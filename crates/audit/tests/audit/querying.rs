@@ -39,6 +39,10 @@ fn each_part_of_a_filter_narrows() {
         (Filter { verdict: Some(Verdict::Deny), ..all.clone() }, vec![1, 3, 5]),
         (Filter { agent: Some("codex".into()), ..all.clone() }, vec![6]),
         (Filter { session: Some("session-2".into()), ..all.clone() }, vec![2]),
+        (
+            Filter { except_sessions: ["session-2".into()].into(), ..all.clone() },
+            vec![1, 3, 4, 5, 6],
+        ),
         (Filter { tool: Some("Bash".into()), ..all.clone() }, vec![1, 2, 3, 4, 5]),
         (Filter { text: Some("step-4".into()), ..all.clone() }, vec![4]),
         (Filter { text: Some(r#"say "hi""#.into()), ..all.clone() }, vec![6]),

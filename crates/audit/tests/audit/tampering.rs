@@ -152,7 +152,7 @@ fn repeated_moved_and_inserted_lines_are_reported() {
         faults_of(&[1, 2, 3, 4, 5, 6, 2]),
         [(
             7,
-            "line 7 holds record 2 but stands behind record 6: it was moved, repeated or inserted"
+            "line 7 holds record 2 but comes after record 6: it was moved, repeated or inserted"
                 .to_owned()
         )]
     );
@@ -196,11 +196,11 @@ fn each_of_several_changes_is_named() {
         [
             (
                 2,
-                "line 2 or line 3 was changed: line 3 carries another hash of the line before it"
+                "line 2 or line 3 was changed: line 3 has a different hash for the line before it"
                     .to_owned()
             ),
             (4, "line 4 is not a record".to_owned()),
-            (6, "line 6 was changed: what follows carries another hash of it".to_owned()),
+            (6, "line 6 was changed: what follows has a different hash for it".to_owned()),
             (8, "record 8 is missing between line 7 and line 8".to_owned()),
         ]
     );
@@ -286,7 +286,7 @@ fn a_forged_head_does_not_fit_the_log() {
     ground.set_head(other.head_bytes());
     assert_eq!(
         only_fault(&ground),
-        "3: line 3 was changed: what follows carries another hash of it"
+        "3: line 3 was changed: what follows has a different hash for it"
     );
     ground.set_head(longer.head_bytes());
     assert!(only_fault(&ground).ends_with("(record 3) but the head says record 4"));
@@ -309,7 +309,7 @@ fn a_log_blown_up_behind_its_head_is_not_read_through_and_shows() {
     log.set_len(64 << 30).unwrap();
     let appended = ground.append(3);
     assert_eq!(appended.seq, 3);
-    assert!(appended.notices[0].contains("behind its head (record 2)"), "{appended:?}");
+    assert!(appended.notices[0].contains("after its head (record 2)"), "{appended:?}");
     // The next one finds its head where it should be.
     assert_eq!(ground.append(4).notices, [""; 0]);
 }

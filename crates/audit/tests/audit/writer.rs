@@ -1,6 +1,6 @@
 //! A process that appends records, for the tests that kill it or take its disk space.
 //!
-//! The process is this test program again, started to run only the ignored test below. So no
+//! The process is this test program again, started to run only the test below. So no
 //! binary has to be built for it that a package would install.
 
 use std::process::{Child, Command, Stdio};
@@ -21,7 +21,7 @@ pub(crate) fn start(ground: &Ground, records: u64, setup: &str) -> Child {
     Command::new("sh")
         .args(["-c", &format!("{setup} exec \"$0\" \"$@\"")])
         .arg(std::env::current_exe().unwrap())
-        .args(["--ignored", "--exact", "writer::append_as_a_process", "--nocapture"])
+        .args(["--exact", "writer::append_as_a_process", "--nocapture"])
         .env(DIRECTORY, ground.directory())
         .env(COUNT, records.to_string())
         .stdout(Stdio::null())
@@ -30,8 +30,8 @@ pub(crate) fn start(ground: &Ground, records: u64, setup: &str) -> Child {
         .unwrap()
 }
 
+/// Does nothing unless [`start`] has started it.
 #[test]
-#[ignore = "a process that other tests start"]
 fn append_as_a_process() {
     let (Some(directory), Ok(count)) = (std::env::var_os(DIRECTORY), std::env::var(COUNT)) else {
         return;

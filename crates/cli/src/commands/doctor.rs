@@ -22,6 +22,9 @@ use crate::terminal::{self, Paint};
 
 pub(super) use sandbox::try_acts;
 
+/// The agent that the audit log names for doctor's own calls. No agent may be called this.
+pub(super) const AGENT: &str = "doctor";
+
 #[derive(Serialize)]
 struct Check {
     name: String,

@@ -197,6 +197,10 @@ fn record(
         EventKind::Started(name) | EventKind::Other(name) => name.clone(),
     };
     let rules = decision.into_iter().flat_map(Decision::deciding);
+    // Not every action is kept, so the log says in words what was not allowed.
+    let stopped = decision.filter(|decision| decision.verdict() > Verdict::Allow);
+    let why = stopped.into_iter().flat_map(Decision::deciding).map(|reason| reason.text.clone());
+    let notes = why.chain(notes).collect();
     let record = Record {
         time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
         agent: setup.agent.name.into(),

@@ -144,3 +144,12 @@ fn records_hold_the_decision_and_neither_content_nor_secrets() {
     assert!(denied.contains("read /etc/passwd") && denied.lines().count() == 1, "{denied}");
     assert_eq!(world.said(&["audit", "tail", "-n", "2"]).lines().count(), 2);
 }
+
+#[test]
+fn the_listing_names_what_a_command_was_denied() {
+    let world = World::new();
+    world.hook("Bash", &json!({"command": "cat ../secret/key"}));
+    let denied = world.said(&["audit", "query", "--verdict", "deny"]);
+    let path = world.root.join("secret/key");
+    assert!(denied.contains(path.to_str().unwrap()), "{denied}");
+}

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::world::{BINARY, World, text};
 
@@ -126,9 +126,23 @@ fn doctor_calls_the_installed_hook_and_notices_one_that_is_broken() {
     world.said(&["install", "claude"]);
     let said = world.said(&["doctor"]);
     assert!(said.contains("refuses what it must, passes what it may"), "{said}");
-    // The audit has seen the calls.
-    let seen = world.said(&["audit", "query", "--session", "doctor"]);
+    // The log has the calls as doctor's own, and does not list them among the denials.
+    let seen = world.said(&["audit", "query"]);
     assert!(seen.contains("sandbox-switch") && seen.contains("ringwall-doctor-"), "{seen}");
+    assert!(seen.lines().all(|line| line.split_whitespace().nth(3) == Some("doctor")), "{seen}");
+    assert_eq!(world.said(&["audit", "query", "--verdict", "deny"]), "");
+    let announced = world.said(&["audit", "query", "--agent", "doctor", "--json"]);
+    let announced: Value = serde_json::from_str(announced.lines().next().unwrap()).unwrap();
+    let session = announced["session"].as_str().unwrap();
+    let denied = world.said(&["audit", "query", "--verdict", "deny", "--session", session]);
+    assert_eq!(denied.lines().count(), 2, "{denied}");
+    // A session that only looks like one of doctor's is an agent's.
+    let call = json!({"session_id": format!("{session}0"), "cwd": world.project(),
+                      "hook_event_name": "PreToolUse", "tool_name": "Read",
+                      "tool_input": {"file_path": "/etc/passwd"}});
+    world.hook_event(&call);
+    let denied = world.said(&["audit", "query", "--verdict", "deny"]);
+    assert!(denied.contains("claude") && denied.contains("/etc/passwd"), "{denied}");
 
     let good = world.read(SETTINGS);
     let nothing = script(&world, "nothing/ringwall", "cat > /dev/null");

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use agents::{Form, HookCommand};
-use model::Verdict;
+use model::{Record, Verdict};
 use serde_json::{Value, json};
 
 use super::{Check, State, check};
@@ -20,8 +20,9 @@ const LIMIT: Duration = Duration::from_secs(5);
 /// for its path.
 pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookCommand) -> Vec<Check> {
     let place = format!("{event} in {}", path.display());
-    let outside = outside(setup, hook);
-    let (state, text) = match outcome(setup, hook, outside.as_ref()) {
+    let session = announce(setup);
+    let outside = outside(setup, hook, &session);
+    let (state, text) = match outcome(setup, hook, outside.as_ref(), &session) {
         Ok(()) => (State::Good, "denies what it must deny, allows a harmless call".to_owned()),
         Err(why) => (State::Bad, why),
     };
@@ -38,13 +39,43 @@ pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookComman
     checks
 }
 
-fn outcome(setup: &Setup, hook: &HookCommand, outside: Option<&Value>) -> Result<(), String> {
+/// Starts a session in the audit log, so that the calls below can be told from an agent's. Only this
+/// process can know the session's name, so no call of an agent can pass for one of these.
+fn announce(setup: &Setup) -> String {
+    let now = SystemTime::now();
+    let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let session = format!("{}-{:x}-{:x}", super::AGENT, since.as_nanos(), std::process::id());
+    let record = Record {
+        time: humantime::format_rfc3339_millis(now).to_string(),
+        agent: super::AGENT.into(),
+        session: session.clone(),
+        workspace: setup.context.workspace.to_string(),
+        tool: "doctor".into(),
+        actions: Vec::new(),
+        verdict: Verdict::Allow,
+        rules: Vec::new(),
+        config: setup.loaded.fingerprint.clone(),
+        micros: 0,
+        notes: vec![format!("tests the hook of {}", setup.agent.title)],
+    };
+    // A log that cannot be written is reported by a check of its own.
+    let _ = audit::Log::at(setup.places.audit_dir()).append(&record);
+    session
+}
+
+fn outcome(
+    setup: &Setup,
+    hook: &HookCommand,
+    outside: Option<&Value>,
+    session: &str,
+) -> Result<(), String> {
     let allowed = "allowed a call that must be denied";
     let leaving = json!({"command": "true", "dangerouslyDisableSandbox": true});
-    if answer(hook, setup, &call(setup, "Bash", &leaving))? != Verdict::Deny {
+    if answer(hook, setup, &call(setup, "Bash", &leaving, session))? != Verdict::Deny {
         return Err(allowed.into());
     }
-    if answer(hook, setup, &call(setup, "Bash", &json!({"command": "true"})))? != Verdict::Allow {
+    let harmless = json!({"command": "true"});
+    if answer(hook, setup, &call(setup, "Bash", &harmless, session))? != Verdict::Allow {
         return Err("denied a harmless call".into());
     }
     match outside {
@@ -56,16 +87,17 @@ fn outcome(setup: &Setup, hook: &HookCommand, outside: Option<&Value>) -> Result
 }
 
 /// A call that reads what this hook's policy denies, if there is such a path.
-fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
+fn outside(setup: &Setup, hook: &HookCommand, session: &str) -> Option<Value> {
     let workspace = setup.context.workspace.as_path();
     let phase = hook.phase_args().last().map(|arg| arg.trim_start_matches("--phase=").to_owned());
     let options = Options { workspace: Some(workspace.into()), phase, ..Options::default() };
-    let in_force = Setup::prepare(setup.agent, &options, "doctor").ok()?;
+    let in_force = Setup::prepare(setup.agent, &options, session).ok()?;
     // No one can have prepared for this name.
     let name = format!("ringwall-doctor-{}", std::process::id());
     let dirs = [workspace.parent()?, setup.places.home.as_path(), Path::new("/")];
-    let mut calls =
-        dirs.into_iter().map(|dir| call(setup, "Read", &json!({"file_path": dir.join(&name)})));
+    let mut calls = dirs
+        .into_iter()
+        .map(|dir| call(setup, "Read", &json!({"file_path": dir.join(&name)}), session));
     calls.find(|call| {
         let event = (setup.agent.decode)(call.to_string().as_bytes());
         event.is_ok_and(|event| {
@@ -74,9 +106,9 @@ fn outside(setup: &Setup, hook: &HookCommand) -> Option<Value> {
     })
 }
 
-fn call(setup: &Setup, tool: &str, input: &Value) -> Value {
+fn call(setup: &Setup, tool: &str, input: &Value, session: &str) -> Value {
     json!({
-        "session_id": "doctor",
+        "session_id": session,
         "cwd": setup.context.workspace.as_path(),
         "permission_mode": "default",
         "hook_event_name": "PreToolUse",

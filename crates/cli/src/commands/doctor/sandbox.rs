@@ -54,6 +54,9 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
         .arg(&exe)
         .args(["try-acts", &targets])
         .env(VARIABLE, "canary")
+        // The acts are meant to be denied: they are recorded beside the scratch files, not in the
+        // user's log. The run has a configuration of its own, so it needs nothing of the user's state.
+        .env("XDG_STATE_HOME", scratch.dir.path().join("state"))
         .stdin(Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
