@@ -1,4 +1,4 @@
-//! How lines hang together: the part of a line that links it, and the tip of a chain.
+//! The links between lines: the fields that link a line to the one before, and the tip of a chain.
 
 use std::borrow::Cow;
 
@@ -42,8 +42,8 @@ pub(crate) struct Link<'a> {
 }
 
 impl<'a> Link<'a> {
-    /// Reads a line, without its newline. The rest of it needs only to be JSON, so that a log
-    /// with kinds of entries from a later version can still be verified.
+    /// Reads a line without its newline. The other fields can be anything, so that a log with entries
+    /// from a later version can still be verified.
     pub(crate) fn parse(line: &'a [u8]) -> Option<Self> {
         serde_json::from_slice(line).ok()
     }

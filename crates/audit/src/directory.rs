@@ -1,7 +1,7 @@
 //! The audit directory: its lock, and how its files are opened.
 //!
-//! The lock is an advisory lock on the directory itself. It is there before the first file is, and
-//! no file that somebody removes or replaces takes it away.
+//! The lock is an advisory lock on the directory itself. It exists before the first file does, and
+//! removing or replacing a file does not release it.
 
 use std::fs::{DirBuilder, File};
 use std::io;
@@ -43,15 +43,15 @@ pub enum OpenError {
         /// What the operating system said.
         reason: io::Error,
     },
-    /// Something else than a file stands there. It was not followed, read or written.
+    /// The path is not a regular file. It was not followed, read or written.
     #[error("`{}` is {found}, not a regular file", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
-        /// What stands there, with its article.
+        /// What it is, with its article.
         found: &'static str,
     },
-    /// Others held the lock for too long.
+    /// Other processes held the lock for too long.
     #[error("the audit log in `{}` is busy: no access within {} ms", path.display(), PATIENCE.as_millis())]
     Busy {
         /// The directory.
@@ -69,7 +69,7 @@ pub(crate) enum Writing {
 }
 
 impl Directory {
-    /// Opens the directory for a writer, and makes it where it is missing.
+    /// Opens the directory for a writer, and creates it if it is missing.
     pub(crate) fn for_writing(path: &Path) -> Result<Self, OpenError> {
         let handle = match open_directory(path) {
             Err(Errno::NOENT) => {
@@ -84,7 +84,7 @@ impl Directory {
         Ok(Self { path: path.into(), handle })
     }
 
-    /// Opens the directory for a reader; nothing where it is missing.
+    /// Opens the directory for a reader, or returns `None` if it is missing.
     pub(crate) fn for_reading(path: &Path) -> Result<Option<Self>, OpenError> {
         let handle = match open_directory(path) {
             Err(Errno::NOENT) => return Ok(None),
@@ -94,7 +94,7 @@ impl Directory {
         Ok(Some(Self { path: path.into(), handle }))
     }
 
-    /// Opens a file to read and write it, and makes it where it is missing. Also says its length.
+    /// Opens a file to read and write it, and creates it if it is missing. Also returns its length.
     pub(crate) fn writable(&self, name: &str, how: Writing) -> Result<(File, u64), OpenError> {
         let flags = match how {
             Writing::Append => OFlags::RDWR | OFlags::CREATE | OFlags::APPEND,
@@ -103,7 +103,7 @@ impl Directory {
         self.open(name, flags)
     }
 
-    /// Opens a file to read it; nothing where it is missing. Also says its length.
+    /// Opens a file to read it, or returns `None` if it is missing. Also returns its length.
     pub(crate) fn readable(&self, name: &str) -> Result<Option<(File, u64)>, OpenError> {
         match self.open(name, OFlags::RDONLY) {
             Err(OpenError::Refused { reason, .. }) if reason.kind() == io::ErrorKind::NotFound => {
@@ -115,7 +115,7 @@ impl Directory {
 
     fn open(&self, name: &str, flags: OFlags) -> Result<(File, u64), OpenError> {
         let path = || self.path.join(name);
-        // A fifo would block the open for ever, a link would lead the writer astray.
+        // Opening a fifo could block for ever, and a link could lead to another file.
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC | OFlags::NOCTTY;
         let handle = match openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR) {
             Err(Errno::LOOP) => {
@@ -153,7 +153,7 @@ fn lock(path: &Path, handle: &OwnedFd, operation: FlockOperation) -> Result<(), 
             Err(Errno::WOULDBLOCK) => {}
             Err(errno) => return Err(refused(path, errno)),
         }
-        // The clock is read only by those who have to wait.
+        // The clock is read only if there is something to wait for.
         let now = Instant::now();
         if now >= *deadline.get_or_insert(now + PATIENCE) {
             return Err(OpenError::Busy { path: path.into() });

@@ -1,7 +1,7 @@
 //! The file `head`: where the chain ends, in a fixed number of bytes.
 //!
 //! The file is overwritten in place by a single small write, so a reader under the lock finds the
-//! old head or the new one. The check at its end tells a head from any other bytes.
+//! old head or the new one. The check at its end distinguishes a head from other bytes.
 
 use std::fs::File;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) struct Head {
     pub(crate) length: u64,
 }
 
-/// What the file `head` turned out to hold.
+/// What the file `head` holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum HeadState {
     /// A head.
@@ -31,7 +31,7 @@ pub(crate) enum HeadState {
 }
 
 impl Head {
-    /// Two numbers of 20 digits, a hash, 16 digits of check, and what stands between them.
+    /// Two numbers of 20 digits, a hash, 16 digits of check, and the separators.
     pub(crate) const SIZE: usize = 20 + 1 + 64 + 1 + 20 + 1 + 16 + 1;
 
     /// The head of an empty log.
@@ -56,7 +56,7 @@ impl Head {
         let hash = words.next()?.parse().ok()?;
         let length = words.next()?.parse().ok()?;
         let head = Self { tip: Tip { seq, hash }, length };
-        // Encoding it again leaves no second spelling of the same head.
+        // Encoding it again excludes a second spelling of the same head.
         (check(text) == check_found && head.encode().as_bytes() == bytes).then_some(head)
     }
 }
@@ -64,7 +64,7 @@ impl Head {
 impl HeadState {
     /// Reads the file.
     pub(crate) fn read(file: &File) -> io::Result<Self> {
-        // One byte more than a head has, to see that nothing follows.
+        // One byte more than a head has, to detect that something follows.
         let mut bytes = [0; Head::SIZE + 1];
         let length = file.read_at(&mut bytes, 0)?;
         let bytes = bytes.get(..length).unwrap_or_default();

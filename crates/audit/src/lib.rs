@@ -1,19 +1,19 @@
 //! The audit: an append-only, hash-chained log of every decision.
 //!
-//! Owns the log's files, how many short-lived processes write them at once, how a crash is
-//! repaired, how a change is found, and what must never reach the disk ([`redact`]). Does not
-//! decide anything, and does not read the clock: the caller says when.
+//! Owns the files of the log: how many short-lived processes write them at once, how the log is
+//! repaired after a crash, how a change is detected, and which secrets are removed before anything
+//! is written ([`redact`]). It makes no decisions and does not read the clock: the caller gives the
+//! time.
 //!
 //! # What the log proves
 //!
 //! Every line carries the hash of the line before it, and the file `head` carries the hash of the
-//! last one. A changed, removed, moved or inserted line, or a cut end, therefore shows in
-//! [`Log::verify`]. Whoever can write the directory can also write a whole new chain with its
-//! head, and that shows only against a head that was noted elsewhere.
+//! last one. So [`Log::verify`] detects a changed, removed, moved or inserted line, and a cut end.
+//! A process that can write the directory can also write a whole new chain with its head. That is
+//! detected only by comparing with a head that was stored elsewhere.
 //!
-//! Nothing is flushed to the disk on each call. A process that is killed at any point leaves a log
-//! that the next append continues; a power cut may lose the newest records, and the verification
-//! then says so.
+//! Appending does not flush to the disk. A process that is killed at any point leaves a log that the
+//! next append continues. A power cut can lose the newest records; verification then reports it.
 
 mod append;
 mod chain;

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read};
 
-/// The longest line a log may have. Append stays far below; a longer one came from elsewhere.
+/// The longest line a log may have. Append writes far shorter lines; a longer one is foreign.
 pub(crate) const LONGEST_LINE: usize = 1 << 20;
 
 /// A reader of lines that keeps count.
@@ -29,7 +29,7 @@ pub(crate) struct RawLine<'a> {
 pub(crate) enum Text<'a> {
     /// The bytes before the newline.
     Whole(&'a [u8]),
-    /// The last bytes of the file, with no newline behind them.
+    /// The last bytes of the file, without a newline.
     Torn(&'a [u8]),
     /// More bytes than a line may have.
     TooLong,

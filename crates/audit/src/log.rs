@@ -12,8 +12,8 @@ use crate::verify::{self, Report};
 
 /// The audit log in one directory.
 ///
-/// A value of this type holds no open file: every operation opens, locks, works and lets go, so
-/// that any number of processes can share the directory.
+/// This type holds no open file. Every operation opens, locks, works and unlocks, so that any number
+/// of processes can share the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Log {
     directory: PathBuf,
@@ -33,20 +33,20 @@ impl Log {
     /// Adds one record at the end of the chain, without its secrets (see
     /// [`redact_record`](crate::redact_record)).
     ///
-    /// Makes the directory and its files where they are missing.
+    /// Creates the directory and its files if they are missing.
     pub fn append(&self, record: &Record) -> Result<Appended, AppendError> {
         append::append(&self.directory, record)
     }
 
     /// Checks every line against the chain, and the chain against the head.
     ///
-    /// `expected_head` is a [`Report::head`] that was noted elsewhere: its record must still be
+    /// `expected_head` is a [`Report::head`] that was stored elsewhere: its record must still be
     /// in the log. A missing directory is an empty log.
     pub fn verify(&self, expected_head: Option<&str>) -> Result<Report, ReadError> {
         verify::verify(&self.directory, expected_head)
     }
 
-    /// The entries that a filter lets through, oldest first.
+    /// The entries that match a filter, oldest first.
     pub fn query(&self, filter: &Filter) -> Result<Found, ReadError> {
         query::query(&self.directory, filter)
     }

@@ -1,4 +1,4 @@
-//! Making a record fit to be kept: no secrets, and not too long.
+//! Prepares a record for the log: removes secrets and cuts long texts.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -13,13 +13,13 @@ const LONGEST_TEXT: usize = 2048;
 const LONGEST_TEXTS: usize = 24 * 1024;
 /// The longest list that is kept whole.
 const LONGEST_LIST: usize = 256;
-/// Room for the words that say how much was cut.
+/// Space for the words that report how much was cut.
 const ROOM_FOR_CUT: usize = 48;
 
 /// The same record without secrets, and with long texts and lists cut.
 ///
-/// What was cut is said in its place, or in the notes. Paths that are not UTF-8 get replacement
-/// characters, because JSON has no other way to hold them.
+/// What was cut is mentioned in its place or in the notes. Paths that are not UTF-8 get replacement
+/// characters, because JSON cannot hold them.
 #[must_use]
 pub fn redact_record(mut record: Record) -> Record {
     cut_list(&mut record.actions, "actions", &mut record.notes);
@@ -86,7 +86,7 @@ impl Room {
             Action::Enter { path, by } => {
                 Action::Enter { path: self.path_ref(path), by: self.text(by) }
             }
-            // The edits are in the corrected text; what counts is where the content would go.
+            // The edits are in the corrected text; the log needs only where the content would go.
             Action::Fetch(fetch) => Action::Fetch(Box::new(Fetch {
                 by: self.text(fetch.by),
                 to: self.path_ref(fetch.to),
@@ -112,7 +112,7 @@ impl Room {
     }
 }
 
-/// Cuts a list, and says so in the notes.
+/// Cuts a list, and reports it in the notes.
 fn cut_list<T>(list: &mut Vec<T>, name: &str, notes: &mut Vec<String>) {
     if list.len() > LONGEST_LIST {
         notes.insert(0, format!("{} more {name} were cut", list.len() - LONGEST_LIST));
@@ -120,7 +120,7 @@ fn cut_list<T>(list: &mut Vec<T>, name: &str, notes: &mut Vec<String>) {
     }
 }
 
-/// Cuts a text to so many bytes, the words that say so included.
+/// Cuts a text to at most this many bytes, including the words that report the cut.
 fn cut(mut text: String, most: usize) -> String {
     if text.len() <= most {
         return text;

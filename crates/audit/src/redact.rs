@@ -1,8 +1,8 @@
-//! Taking secrets out of a text before it is kept.
+//! Removes secrets from a text before it is written.
 //!
-//! One pass from left to right, without regular expressions: every word is looked at once, for a
-//! token that its own shape gives away ([`token`]), or as the name of a value that follows it
-//! ([`value`], [`name`]). Ordinary text stays as it is: a log that hides what happened is no log.
+//! One pass from left to right, without regular expressions. Every word is examined once: as a token
+//! that is recognised by its shape ([`token`]), or as the name of a value that follows it ([`value`],
+//! [`name`]). Ordinary text is unchanged, because a log must show what happened.
 
 mod name;
 mod token;
@@ -11,15 +11,15 @@ mod value;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What stands in place of a secret.
+/// What replaces a secret.
 const MARK: &str = "[redacted]";
 
 /// The same text with every secret replaced by `[redacted]`.
 ///
 /// Knows the tokens of common services, private keys, passwords in URLs, `Authorization` headers,
 /// and values whose name says what they are (`API_TOKEN=…`, `--password …`, `"secret": "…"`).
-/// A reference such as `$TOKEN` is no secret and stays. What has neither a shape nor a name that
-/// tells (`mysql -phunter2`) cannot be known.
+/// A reference such as `$TOKEN` is not a secret and is kept. A secret with neither a known shape nor a
+/// telling name (`mysql -phunter2`) is not recognised.
 pub fn redact(text: &str) -> Cow<'_, str> {
     let scanner = Scanner::new(text);
     let mut clean = String::new();

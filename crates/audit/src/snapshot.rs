@@ -1,4 +1,4 @@
-//! A consistent view of the log for those who read it while others append.
+//! A consistent view of the log while other processes append to it.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Take};
@@ -33,12 +33,12 @@ pub(crate) struct Snapshot {
     pub(crate) length: u64,
     path: PathBuf,
     lines: Option<Lines<Take<BufReader<File>>>>,
-    /// Held only where the next writer would cut off the end of what is to be read.
+    /// Held only if the next writer would cut off the end of what is to be read.
     lock: Option<Directory>,
 }
 
 impl Snapshot {
-    /// Looks at the log in `directory`. What is missing is empty.
+    /// Opens the log in `directory`. A missing file is an empty one.
     pub(crate) fn of(directory: &Path) -> Result<Self, ReadError> {
         let path = directory.join(LOG);
         let mut snapshot = Self {

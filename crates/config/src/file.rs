@@ -29,29 +29,29 @@ pub(crate) struct File {
     /// The version of this format.
     #[schemars(with = "u32", range(min = 1, max = 1))]
     pub(crate) version: Option<Spanned<u32>>,
-    /// How much ground the agent gets.
+    /// How much the agent may do.
     pub(crate) level: One<Level>,
-    /// Named stages of work, each with a level and a few extra writable files.
+    /// Named stages of work. Each has a level and a few extra writable files.
     pub(crate) phases: BTreeMap<String, PhaseTable>,
     /// Paths. The workspace is always readable; deny rules beat allow rules.
     pub(crate) filesystem: FilesystemTable,
-    /// Hosts. The agent's own essential domains are always there.
+    /// Hosts. The agent's own essential domains are always allowed.
     pub(crate) network: NetworkTable,
-    /// Environment variables. Nothing passes that is not listed or built in.
+    /// Environment variables. Only those that are listed or built in are passed.
     pub(crate) environment: EnvironmentTable,
-    /// Where content from outside must land.
+    /// Where downloaded content must go.
     pub(crate) quarantine: QuarantineTable,
-    /// How the guard treats what it cannot know.
+    /// What the guard does when it cannot decide.
     pub(crate) guard: GuardTable,
-    /// What a refused attempt inside the wall does.
+    /// What happens when a process in the sandbox tries what is not allowed.
     pub(crate) violation: ViolationTable,
     /// Limits on what a run may use.
     pub(crate) limits: LimitsTable,
-    /// What a failing audit log means.
+    /// What happens when the audit log cannot be written.
     pub(crate) audit: AuditTable,
-    /// Git specifics.
+    /// Git.
     pub(crate) git: GitTable,
-    /// The least wall that is accepted.
+    /// The weakest sandbox that is accepted.
     pub(crate) confinement: ConfinementTable,
 
     #[serde(rename = "agentForbiddenTools")]

@@ -1,4 +1,4 @@
-//! Edits of a hand-written file: one entry more, everything else byte for byte as it was.
+//! Adds one entry to a hand-written file and leaves every other byte as it is.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -41,12 +41,12 @@ impl fmt::Display for Grant {
     }
 }
 
-/// What became of a grant.
+/// The result of a grant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Granted {
     /// The new text of the file.
     Added(String),
-    /// The entry was there already.
+    /// The file has the entry already.
     AlreadyThere,
 }
 
@@ -61,7 +61,7 @@ pub enum GrantError {
         /// What is wrong.
         why: String,
     },
-    /// The file is no TOML.
+    /// The file is not TOML.
     #[error("{} is not valid TOML: {why}", .path.display())]
     Broken {
         /// The file.
@@ -69,7 +69,7 @@ pub enum GrantError {
         /// What is wrong.
         why: String,
     },
-    /// The key holds something else than a list.
+    /// The key is not a list.
     #[error("`{key}` in {} is not a list", .path.display())]
     NotAList {
         /// The file.
@@ -110,7 +110,7 @@ fn add(path: &Path, text: &str, grant: &Grant) -> Result<Granted, GrantError> {
     Ok(Granted::Added(document.to_string()))
 }
 
-/// Appends in the list's own layout: on a line of its own where the others are, behind the
+/// Appends an entry in the layout of the list: on its own line if the others are, and after the
 /// comments that belong to them.
 fn push(list: &mut Array, entry: String) {
     let Some(indent) = list.iter().last().and_then(own_line) else {
@@ -120,7 +120,7 @@ fn push(list: &mut Array, entry: String) {
     let comment = if list.trailing_comma() {
         list.trailing().as_str().unwrap_or_default().to_owned()
     } else {
-        // Without a comma behind it, the comment hangs on the last entry.
+        // Without a trailing comma, the comment is part of the last entry.
         list.get_mut(last).map(take_suffix).unwrap_or_default()
     };
     let mut new = Value::from(entry);
@@ -130,7 +130,7 @@ fn push(list: &mut Array, entry: String) {
     list.set_trailing("\n");
 }
 
-/// The line break and indent in front of an entry that stands on its own line.
+/// The line break and indent before an entry that has its own line.
 fn own_line(entry: &Value) -> Option<String> {
     let prefix = entry.decor().prefix()?.as_str()?;
     prefix.rfind('\n').and_then(|at| prefix.get(at..)).map(str::to_owned)

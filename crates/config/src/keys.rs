@@ -92,7 +92,7 @@ tables! {
         deny_read: List<Paths>, Never;
         /// Not writable, even in the workspace.
         deny_write: List<Paths>, Never;
-        /// Hidden without counting as a violation.
+        /// Hidden, and trying to read it is not a violation.
         quiet: List<Paths>, Always;
     }
 
@@ -107,39 +107,39 @@ tables! {
         private_domains: List<Domains>, Always;
         /// Ports of the host's loopback that may be reached.
         allow_local_ports: List<u16>, Always;
-        /// Lets TLS connections pass that do not say which server they are for.
+        /// Allows TLS connections that do not name their server (no SNI).
         allow_without_sni: One<bool>, Higher;
     }
 
     /// Environment variables.
     environment: EnvironmentTable {
-        /// Variables that pass into the confinement.
+        /// Variables that are passed into the sandbox.
         pass: List<Variable>, Always;
     }
 
-    /// Where content from outside must land.
+    /// Where downloaded content must go.
     quarantine: QuarantineTable {
         /// The directory. Without one, downloads are not redirected.
         // The agent can write there, so every value widens.
         dir: Maybe<QuarantineDir>, Always;
-        /// `redirect` corrects the call; `block` only refuses it.
+        /// `redirect` corrects the call; `block` only denies it.
         mode: One<QuarantineMode>, Lower;
     }
 
-    /// How the guard treats what it cannot know.
+    /// What the guard does when it cannot decide.
     guard: GuardTable {
-        /// What an opaque part of a command gets.
+        /// The verdict for a part of a command that cannot be known before it runs.
         on_unknown: One<Verdict>, Lower;
-        /// What a call gets when judging it fails.
+        /// The verdict for a call when judging it fails.
         on_error: One<OnError>, Lower;
     }
 
-    /// What a refused attempt inside the wall does.
+    /// What happens when a process in the sandbox tries what is not allowed.
     violation: ViolationTable {
-        /// `stop` kills the process tree before the call returns; `deny` only refuses.
+        /// `stop` kills the process tree before the call returns; `deny` only denies the call.
         action: One<ViolationAction>, Lower;
-        /// The same for a name that is looked up, before anything connects to it. Tools look names up
-        /// without need, so the default is `deny`.
+        /// The same for a DNS lookup, before anything connects. Tools look up names that they do not
+        /// need, so the default is `deny`.
         lookups: One<ViolationAction>, Lower;
     }
 
@@ -151,27 +151,27 @@ tables! {
         processes: Maybe<u32>, Higher;
         /// The largest file that can be written, such as `2GiB`.
         file_size: Maybe<Size>, Higher;
-        /// Seconds until a run is ended.
+        /// Seconds after which a run is ended.
         wall_seconds: Maybe<u64>, Higher;
-        /// Seconds without output or event until a run is ended.
+        /// Seconds without output or event after which a run is ended.
         idle_seconds: Maybe<u64>, Higher;
     }
 
-    /// What a failing audit log means.
+    /// What happens when the audit log cannot be written.
     audit: AuditTable {
-        /// `warn` says so on every decision; `deny` refuses the call.
+        /// `warn` reports it with every decision; `deny` denies the call.
         on_failure: One<OnAuditFailure>, Lower;
     }
 
-    /// Git specifics.
+    /// Git.
     git: GitTable {
         /// Exports `GIT_DIR` and `GIT_WORK_TREE` for a linked worktree.
         pin_env: One<bool>, Lower;
     }
 
-    /// The least wall that is accepted.
+    /// The weakest sandbox that is accepted.
     confinement: ConfinementTable {
-        /// A run on less than this is refused.
+        /// A run that would get a weaker sandbox is not started.
         minimum: One<Enforcement>, Lower;
     }
 }

@@ -1,9 +1,12 @@
-//! Layered `ringwall.toml` files become a [`policy::Policy`], every value with its origin.
+//! Reads layered `ringwall.toml` files into a [`policy::Policy`]. Every value keeps its origin.
 //!
-//! System, then user, then project from the git root down, then `--config` or `RINGWALL_CONFIG`,
-//! then flags. Lists are extended, single values are replaced. A project file can narrow freely;
-//! what it widens counts only once the user has trusted its content, because a cloned repository
-//! can bring one. The same holds for whatever a variable names where a repository could have put it.
+//! The order is: system, user, project from the git root down, `--config` or `RINGWALL_CONFIG`,
+//! flags. A later layer extends lists and replaces single values. A project file can always narrow.
+//! What it widens applies only after the user has trusted its content, because a project file can
+//! come with a cloned repository. The same rule applies to a file that an environment variable names
+//! inside the project.
+//!
+//! [`keys`] lists every key. This crate reads files; it writes only the trust store.
 
 mod check;
 mod diagnose;

@@ -1,4 +1,4 @@
-//! [`load`]: from places and files to a policy.
+//! [`load`]: reads every file and merges them into a policy.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub struct Request<'a> {
     pub places: &'a Places,
     /// The directory the agent works in, free of links.
     pub workspace: &'a AbsPath,
-    /// The project whose files count.
+    /// The project whose files apply.
     pub project: &'a Project,
     /// A file the user named.
     pub explicit: Option<Explicit>,
@@ -28,7 +28,7 @@ pub struct Request<'a> {
     pub selection: Selection,
 }
 
-/// Variables of the older content filter that still work where no file says otherwise.
+/// Variables of the older content filter. They apply where no file sets the same key.
 #[derive(Debug, Clone, Default)]
 pub struct Aliases {
     /// The quarantine directory, with the variable's name.
@@ -62,7 +62,7 @@ pub struct Selection {
     pub level: Option<Level>,
 }
 
-/// A policy and what must be said about it.
+/// A policy, and what to report about it.
 #[derive(Debug)]
 pub struct Loaded {
     /// The effective rules.
@@ -71,15 +71,15 @@ pub struct Loaded {
     pub files: Vec<PathBuf>,
     /// What the user should know.
     pub warnings: Vec<Warning>,
-    /// What would widen, and does not: lines of untrusted files, variables that point to no fit
-    /// place.
+    /// What would widen but is ignored: lines of untrusted files, and variables that name an unusable
+    /// directory.
     pub ignored: Vec<Widening>,
     /// A short fingerprint of the files.
     pub fingerprint: String,
 }
 
 impl Loaded {
-    /// The ignored lines that count once the user has trusted their file.
+    /// The ignored lines that will apply after the user has trusted their file.
     pub fn untrusted(&self) -> impl Iterator<Item = &Widening> {
         self.ignored.iter().filter(|widening| widening.origin.file().is_some())
     }
@@ -100,7 +100,7 @@ impl fmt::Display for Warning {
     }
 }
 
-/// Why there is no policy. Every problem is named, not only the first.
+/// Why the configuration cannot be used. Holds every problem, not only the first.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct LoadError {
@@ -115,7 +115,7 @@ pub struct Problem {
     pub origin: Origin,
     /// What is wrong.
     pub text: String,
-    /// How to mend it.
+    /// How to fix it.
     pub hint: Option<String>,
 }
 
@@ -128,7 +128,7 @@ impl Problem {
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.origin {
-            // The whole file is at fault, not a line of it.
+            // The problem is the whole file, not one line.
             Origin::File { path, line: 0 } => write!(f, "{}: {}", path.display(), self.text)?,
             origin => write!(f, "{origin}: {}", self.text)?,
         }
@@ -146,7 +146,7 @@ pub fn load(request: &Request<'_>) -> Result<Loaded, LoadError> {
         .map_err(|problems| LoadError { problems })
 }
 
-/// The same with one text in place of all files.
+/// Like [`load`], with one text instead of all files.
 pub fn load_text(request: &Request<'_>, path: &Path, text: &str) -> Result<Loaded, LoadError> {
     Layer::parse(path, text.to_owned(), Standing::Trusted)
         .and_then(|layer| merge(request, &[layer]))
@@ -170,7 +170,7 @@ fn merge(request: &Request<'_>, layers: &[Layer]) -> Result<Loaded, Vec<Problem>
     })
 }
 
-/// What a file's text would widen if it were not trusted, over everything that stands below it.
+/// The lines of a file that would widen the layers below it.
 pub fn widening_of(places: &Places, path: &Path, text: &str) -> Result<Vec<Widening>, LoadError> {
     let failed = |problems| LoadError { problems };
     let mut merge = Merge::new(places);
@@ -178,7 +178,7 @@ pub fn widening_of(places: &Places, path: &Path, text: &str) -> Result<Vec<Widen
     for layer in layer::read_layers(places, &project, None, Some(path)).map_err(failed)? {
         merge.layer(&layer);
     }
-    // Only this file's own lines are asked for.
+    // Only this file's own lines are wanted.
     merge.forget_ignored();
     let layer = Layer::parse(path, text.to_owned(), Standing::Untrusted).map_err(failed)?;
     merge.layer(&layer);

@@ -64,7 +64,7 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Starts a new list of what is ignored.
+    /// Clears the list of what is ignored.
     pub(crate) fn forget_ignored(&mut self) {
         self.ignored.clear();
     }

@@ -27,8 +27,8 @@ impl Project {
         let holds_home = |top: &Path| homes.iter().any(|home| home.as_path().starts_with(top));
         let checkout = |dir: &Path| facts::git_root(dir).filter(|top| !holds_home(top));
         let top = checkout(dir).unwrap_or_else(|| dir.to_path_buf());
-        // The agent may make a checkout of its own directory. That must not take it out of the
-        // reach of the files above, so the search goes on behind the first checkout.
+        // The agent may turn its own directory into a checkout. The files above must still apply
+        // then, so the search continues above the first checkout.
         let mut outermost = top.clone();
         while let Some(next) = outermost.parent().and_then(checkout) {
             outermost = next;
@@ -41,26 +41,27 @@ impl Project {
         Self { own, around }
     }
 
-    /// Where the project's files may stand, the nearest last.
+    /// The paths where the project's files can be, the nearest last.
     pub fn files(&self) -> Vec<PathBuf> {
         self.own.iter().map(|dir| dir.join(PROJECT_FILE)).collect()
     }
 
-    /// Where the files of surrounding checkouts may stand, the nearest last.
+    /// The paths where the files of surrounding checkouts can be, the nearest last.
     pub(crate) fn files_around(&self) -> Vec<PathBuf> {
         self.around.iter().map(|dir| dir.join(PROJECT_FILE)).collect()
     }
 
-    /// The file that grants go to: the nearest that is there, else the one at the top.
+    /// The file that grants are added to: the nearest that exists, else the one at the git root.
     pub fn grant_file(&self) -> PathBuf {
         let files = self.files();
         let there = files.iter().rev().find(|file| file.symlink_metadata().is_ok());
         there.or(files.first()).cloned().unwrap_or_default()
     }
 
-    /// Whether the project could have brought what a variable names: its settings can set variables
-    /// for hooks, so such a path deserves no more trust than the project itself. Every spelling of
-    /// the path counts, and one that leads through `/proc` or nowhere could be anything.
+    /// Whether the path that a variable names could be part of the project. An agent's settings in
+    /// the project can set variables for hooks, so such a path gets no more trust than the project
+    /// itself. Every spelling of the path is compared. A path through `/proc`, or one that does not
+    /// resolve, could be anything.
     pub(crate) fn could_bring(&self, path: &Path) -> bool {
         let Some(readings) = readings(path) else { return true };
         let top = self.around.first().or(self.own.first()).map_or(Path::new("/"), |dir| dir);
@@ -70,23 +71,23 @@ impl Project {
     }
 }
 
-/// A path by its text and as it resolves; nothing where it does not.
+/// A path as it is written and as it resolves, or `None` if it does not resolve.
 pub(crate) fn readings(path: &Path) -> Option<Vec<AbsPath>> {
     let lexical = AbsPath::lexical(path).ok()?;
     let mut resolver = Resolver::default();
-    // `..` behind a link leads elsewhere than its text says, so both are followed.
+    // `..` after a link leads elsewhere than the text says, so both are resolved.
     let target = resolver.resolve(path).ok()?;
     let target_of_text = resolver.resolve(lexical.as_path()).ok()?;
     Some(vec![lexical, target, target_of_text])
 }
 
-/// Reads a project's file. A link could lead to a file that is not the project's, or be led
-/// elsewhere by whoever can write in the project, so it is no project file.
+/// Reads a project's file. A symbolic link is an error: it could lead out of the project, and anyone
+/// who can write in the project could change its target.
 pub fn read_project_file(path: &Path) -> Result<Option<String>, Problem> {
     let problem = |text: String, hint: Option<String>| Problem::new(path, 0, text, hint);
     if path.symlink_metadata().is_ok_and(|found| found.is_symlink()) {
-        let text = "is a link; a project file must be a regular file".to_owned();
-        return Err(problem(text, Some("put the file itself there".into())));
+        let text = "is a symbolic link; a project file must be a regular file".to_owned();
+        return Err(problem(text, Some("replace the link with the file".into())));
     }
     match facts::read_small(path) {
         FileText::Text(text) => Ok(Some(text)),
@@ -95,8 +96,8 @@ pub fn read_project_file(path: &Path) -> Result<Option<String>, Problem> {
     }
 }
 
-/// Whether a variable moved one of our directories to where the project could have brought it.
-/// Nobody's home is in `/proc`.
+/// Whether a variable moved one of our directories into the project. A usual place is never in the
+/// project, except through `/proc`, where no home directory is.
 pub(crate) fn is_brought(project: &Project, places: &Places, dir: &Path) -> bool {
     if places.is_usual(dir) { dir.starts_with("/proc") } else { project.could_bring(dir) }
 }

@@ -1,4 +1,4 @@
-//! Which directories may be a quarantine. Whoever names one makes it readable and writable.
+//! Which directories may be the quarantine, which the agent can read and write.
 
 use std::path::{Component, Path};
 
@@ -7,26 +7,26 @@ use model::AbsPath;
 
 use crate::project::readings;
 
-/// Why a directory cannot be the quarantine, whoever names it.
+/// Why a directory cannot be the quarantine, whether a file or a variable names it.
 pub(crate) fn unfit(dir: &AbsPath, places: &Places) -> Option<String> {
     let Some(dirs) = readings(dir.as_path()) else {
         return Some("it cannot be resolved".into());
     };
     if dirs.iter().any(|dir| dir.as_path().starts_with("/proc")) {
-        return Some("it leads through /proc".into());
+        return Some("it goes through /proc".into());
     }
     if holds(&dirs, places.home.as_path()) {
-        return Some("it holds your whole home directory".into());
+        return Some("it contains your home directory".into());
     }
     let own = places.own();
     let overlaps = |own: &&Path| holds(&dirs, own) || is_below(&dirs, own);
     let own = own.iter().map(AsRef::as_ref).find(overlaps)?;
-    Some(format!("it overlaps {}, which is Ringwall's own", own.display()))
+    Some(format!("it overlaps {}, which Ringwall uses", own.display()))
 }
 
-/// The directory that a variable names, or why it does not count. A project's settings can set
-/// variables, so it may give no ground that matters: neither the workspace, whose level it would
-/// pass by, nor what a home directory hides.
+/// The directory that a variable names, or why it is ignored. A project's settings can set
+/// variables, so the directory may give nothing of value: not the workspace, because that would
+/// bypass its level, and not a hidden directory of the home.
 pub(crate) fn from_variable(
     value: &str,
     places: &Places,
@@ -46,24 +46,24 @@ pub(crate) fn from_variable(
     }
     let homes = spellings(places.home.as_path());
     if dirs.iter().any(|dir| homes.iter().any(|home| is_hidden(dir, home))) {
-        return Err("it lies in a hidden directory of your home".into());
+        return Err("it is in a hidden directory of your home".into());
     }
     Ok(dir)
 }
 
-/// Whether a place lies in one of these, by its text or as it resolves.
+/// Whether a place is inside one of these directories, as written or as it resolves.
 fn holds(dirs: &[AbsPath], place: &Path) -> bool {
     let places = spellings(place);
     dirs.iter().any(|dir| places.iter().any(|place| place.is_within(dir)))
 }
 
-/// Whether one of these lies in a place, by its text or as it resolves.
+/// Whether one of these directories is inside a place, as written or as it resolves.
 fn is_below(dirs: &[AbsPath], place: &Path) -> bool {
     let places = spellings(place);
     dirs.iter().any(|dir| places.iter().any(|place| dir.is_within(place)))
 }
 
-/// A place of ours by its text, and as it resolves where it does.
+/// A place of ours as it is written, and as it resolves if it does.
 fn spellings(place: &Path) -> Vec<AbsPath> {
     readings(place).unwrap_or_else(|| AbsPath::lexical(place).into_iter().collect())
 }

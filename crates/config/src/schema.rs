@@ -14,7 +14,7 @@ pub fn schema() -> Value {
     schema.to_value()
 }
 
-/// An absent key has no value in TOML, which knows no null.
+/// TOML has no null: a key that is not set has no default in the schema.
 fn without_null_default(schema: &mut Schema) {
     if schema.get("default").is_some_and(Value::is_null) {
         schema.remove("default");

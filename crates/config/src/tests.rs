@@ -199,7 +199,10 @@ fn a_project_file_that_is_a_link_is_a_problem() {
     for target in ["real.toml", "missing.toml"] {
         std::os::unix::fs::symlink(target, machine.project()).unwrap();
         let error = machine.load().unwrap_err().to_string();
-        assert!(error.contains("is a link; a project file must be a regular file"), "{error}");
+        assert!(
+            error.contains("is a symbolic link; a project file must be a regular file"),
+            "{error}"
+        );
         std::fs::remove_file(machine.project()).unwrap();
     }
 }
@@ -305,14 +308,8 @@ fn problems_name_the_line_and_the_nearest_key() {
         ("[limits]\nmemory = \"lots\"\n", "2: `lots` is no size"),
         ("[filesystem]\ndeny_read = [\"a*/../b\"]\n", "2: `a*/../b`: `..` behind a wildcard"),
         ("[quarantine]\ndir = \"q/*\"\n", "2: the quarantine must be one directory"),
-        (
-            "[quarantine]\ndir = \"/\"\n",
-            "2: `/` cannot be the quarantine: it holds your whole home",
-        ),
-        (
-            "[quarantine]\ndir = \"~\"\n",
-            "2: `~` cannot be the quarantine: it holds your whole home",
-        ),
+        ("[quarantine]\ndir = \"/\"\n", "2: `/` cannot be the quarantine: it contains your home"),
+        ("[quarantine]\ndir = \"~\"\n", "2: `~` cannot be the quarantine: it contains your home"),
         (
             "[quarantine]\ndir = \"~/.config/ringwall/q\"\n",
             "2: `~/.config/ringwall/q` cannot be the quarantine: it overlaps",

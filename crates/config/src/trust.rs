@@ -1,8 +1,8 @@
 //! Which project files the user has trusted, by path and content.
 //!
-//! One entry per path, named by the path's hash, that holds the hash of the trusted content. So
-//! trusting another content replaces the one before, and any edit of the project file ends the
-//! trust until the content is exactly that again.
+//! The store has one entry per path, named by the hash of the path. It holds the hash of the trusted
+//! content. So trusting new content replaces the old, and a file that was edited is not trusted until
+//! its content is the same again.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ impl Trust {
         Self { dir: state_dir.join("trust") }
     }
 
-    /// Whether this content at this path is the one that was trusted.
+    /// Whether this content at this path is trusted.
     pub fn holds(&self, path: &Path, text: &str) -> bool {
         match facts::read_small(&self.entry(path)) {
             FileText::Text(entry) => entry.lines().next() == Some(&hash(text.as_bytes())),
@@ -37,7 +37,7 @@ impl Trust {
         }
     }
 
-    /// Trusts this content at this path, and no other. The entry also says which file it is for.
+    /// Trusts this content at this path and no other. The entry also names the file, for people.
     pub fn add(&self, path: &Path, text: &str) -> Result<(), TrustError> {
         let entry = self.entry(path);
         let new = self.dir.join(format!(".new-{}", std::process::id()));
@@ -48,7 +48,7 @@ impl Trust {
             .map_err(|error| self.failed(error))
     }
 
-    /// Ends the trust in a path. Says whether there was any.
+    /// Ends the trust in a path. Returns whether there was any.
     pub fn forget(&self, path: &Path) -> Result<bool, TrustError> {
         match std::fs::remove_file(self.entry(path)) {
             Ok(()) => Ok(true),

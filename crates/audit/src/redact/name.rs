@@ -1,4 +1,4 @@
-//! Names that say their value is a secret.
+//! Names whose value is a secret.
 
 /// How sure a name makes us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Secrets that their own shape gives away.
+//! Secrets that are recognised by their shape.
 
 use std::ops::Range;
 

@@ -1,11 +1,11 @@
-//! Values that a name in front of them makes a secret.
+//! Values that are secret because of the name before them.
 
 use std::ops::Range;
 
 use super::Scanner;
 use super::name::{self, Name};
 
-/// What may stand between `Authorization:` and the secret.
+/// The words allowed between `Authorization:` and the secret.
 const SCHEMES: &[&str] = &["bearer", "basic", "token", "digest", "negotiate", "apikey"];
 
 /// Values that say nothing.
@@ -140,7 +140,7 @@ fn given(scanner: Scanner<'_>, at: usize) -> Option<Range<usize>> {
     bare(scanner, at)
 }
 
-/// A quoted value, without its quotes. One that nobody closes goes on to the end.
+/// A quoted value, without its quotes. Without a closing quote it extends to the end.
 fn quoted(scanner: Scanner<'_>, at: usize) -> Option<Range<usize>> {
     let quote = quote_at(scanner, at);
     let start = at + quote.len();
@@ -179,7 +179,7 @@ fn word_end(scanner: Scanner<'_>, start: usize) -> usize {
             if inside.is_empty() || inside.starts_with(ends_word) || quote.len() > 1 {
                 break;
             }
-            // `abc"d e"f` is one word; a quote that nobody closes is a letter.
+            // `abc"d e"f` is one word; an unclosed quote is a letter.
             at += quote.len() + closing(inside, quote).map_or(0, |length| length + quote.len());
         } else if letter == '\\' {
             at += 1 + scanner.from(at + 1).chars().next().map_or(0, char::len_utf8);

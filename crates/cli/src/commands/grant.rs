@@ -25,7 +25,7 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
             (Grant::Domain(rule), target)
         }
     };
-    // From reading to writing, or of two grants at once one would be lost.
+    // Held from reading to writing, or one of two simultaneous grants would be lost.
     let _lock = files::lock(&places.state_dir).map_err(Failure::new)?;
     let file = if target.user {
         places.user_config()
@@ -51,15 +51,15 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The entry for a path as the user typed it. The shell has expanded wildcards already, so what
-/// is left of them belongs to the name.
+/// The entry for a path as the user typed it. The shell has already expanded wildcards, so any that
+/// are left belong to the name.
 fn rule(typed: &str, places: &Places) -> Result<String, Failure> {
     let at = model::absolute(typed, &places.cwd, &places.home)
         .map_err(|error| Failure::usage(format!("`{typed}`: {error}")))?;
     let clean = model::AbsPath::lexical(&at).map_err(Failure::usage)?;
     if !clean.as_path().exists() {
         let file = !typed.ends_with('/');
-        let hint = if file { "; if it is to be a directory, end it with `/`" } else { "" };
+        let hint = if file { "; end it with `/` if it will be a directory" } else { "" };
         terminal::error_line(&format!("warning: {clean} does not exist yet{hint}"));
     }
     let text = match clean.as_path().strip_prefix(places.home.as_path()) {
@@ -67,12 +67,12 @@ fn rule(typed: &str, places: &Places) -> Result<String, Failure> {
         Ok(below) => format!("~/{}", PathRule::quote(&below.to_string_lossy())),
         Err(_) => PathRule::quote(&clean.to_string()),
     };
-    // It says that what is not there yet will be a directory.
+    // The slash marks a path that does not exist yet as a directory.
     let slash = typed.ends_with('/') && !text.ends_with('/');
     Ok(if slash { text + "/" } else { text })
 }
 
-/// Writing a file makes its content trusted, so nothing may ride along that the user never saw.
+/// Writing a file makes its content trusted, so it must not hold lines that the user has never seen.
 fn refuse_untrusted(places: &Places, file: &Path) -> Result<(), Failure> {
     let text = config::read_project_file(file).map_err(unusable)?;
     let Some(text) = text.filter(|text| !Trust::at(&places.state_dir).holds(file, text)) else {
@@ -86,7 +86,7 @@ fn refuse_untrusted(places: &Places, file: &Path) -> Result<(), Failure> {
     let lines: String = widening.iter().map(line).collect();
     let text = format!("{} already has lines that are not trusted:{lines}", file.display());
     let hint = format!(
-        "look at them, then run `ringwall trust {}`",
+        "check them, then run `ringwall trust {}`",
         shell_word(&file.display().to_string())
     );
     Err(Failure::config(text).hint(hint))

@@ -89,7 +89,7 @@ fn check(as_json: bool, common: Common) -> Result<ExitCode, Failure> {
         text.push_str(&format!("{} is valid\n", plain(&file.display().to_string())));
     }
     if setup.loaded.files.is_empty() {
-        text.push_str("there is no configuration file; the built-in rules hold\n");
+        text.push_str("no configuration file; the built-in rules apply\n");
     }
     for warning in &warnings {
         let label = terminal::paint("warning:", Paint::Yellow);

@@ -1,4 +1,4 @@
-//! `ringwall trust [FILE]`: shows what a project's files would allow, and trusts them if told so.
+//! `ringwall trust [FILE]`: shows what a project's files would allow, and trusts them on request.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -31,8 +31,8 @@ pub(super) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     if !args.yes && !terminal::is_attended() {
         let named = args.file.as_ref().map(|file| shell_word(&file.display().to_string()));
         let command = named.map_or_else(String::new, |file| format!(" {file}"));
-        return Err(Failure::config("nobody is there to confirm, so nothing was trusted")
-            .hint(format!("if these lines are right: ringwall trust --yes{command}")));
+        return Err(Failure::config("no terminal to ask on, so nothing was trusted")
+            .hint(format!("check the lines, then run `ringwall trust --yes{command}`")));
     }
     if !args.yes && !terminal::confirm("Trust these lines?") {
         terminal::print("nothing was trusted\n");
@@ -41,14 +41,14 @@ pub(super) fn run(args: &TrustArgs) -> Result<ExitCode, Failure> {
     add(&places, &trust, &wanted)
 }
 
-/// A file whose lines the user may want to count.
+/// A file that the user may want to trust.
 struct Wanted {
     path: PathBuf,
     text: String,
     widening: Vec<Widening>,
 }
 
-/// Shows every file, and gives those that need the user's word.
+/// Shows every file, and returns those that need the user's consent.
 fn wanted(places: &Places, trust: &Trust, files: &[PathBuf]) -> Result<Vec<Wanted>, Failure> {
     let mut wanted = Vec::new();
     let mut shown = String::new();
@@ -59,11 +59,11 @@ fn wanted(places: &Places, trust: &Trust, files: &[PathBuf]) -> Result<Vec<Wante
         let name = plain(&path.display().to_string());
         let widening = config::widening_of(places, path, &text).map_err(unusable)?;
         if trust.holds(path, &text) {
-            shown.push_str(&format!("{name} is trusted as it is\n"));
+            shown.push_str(&format!("{name} is trusted already\n"));
         } else if widening.is_empty() {
-            // What was trusted before does not come back by itself.
+            // Content that was trusted earlier must not become trusted again by itself.
             trust.forget(path).map_err(Failure::new)?;
-            shown.push_str(&format!("{name} widens nothing and needs no trust\n"));
+            shown.push_str(&format!("{name} allows nothing more, so it needs no trust\n"));
         } else {
             shown.push_str(&format!("{name} would allow more:\n"));
             let lines = widening.iter().map(|line| format!("  {}\n", plain(&line.to_string())));
@@ -73,7 +73,7 @@ fn wanted(places: &Places, trust: &Trust, files: &[PathBuf]) -> Result<Vec<Wante
     }
     if shown.is_empty() {
         let names: Vec<_> = files.iter().map(|file| file.display().to_string()).collect();
-        return Err(Failure::config(format!("there is no {}", names.join(", no "))));
+        return Err(Failure::config(format!("no project file; looked for {}", names.join(", "))));
     }
     terminal::print(&shown);
     Ok(wanted)
@@ -84,17 +84,20 @@ fn add(places: &Places, trust: &Trust, wanted: &[Wanted]) -> Result<ExitCode, Fa
     for Wanted { path, text, widening } in wanted {
         let now = config::read_project_file(path).map_err(unusable)?;
         if now.as_deref() != Some(text) {
-            let text = format!("{} was changed meanwhile; it is not trusted", path.display());
+            let text =
+                format!("{} was changed while you were asked; it is not trusted", path.display());
             return Err(Failure::config(text).hint("run `ringwall trust` again"));
         }
         trust.add(path, text).map_err(Failure::new)?;
-        let mut shown = format!("trusted {} as it is now\n", plain(&path.display().to_string()));
+        let mut shown = format!("trusted {}\n", plain(&path.display().to_string()));
         for line in widening {
-            shown.push_str(&format!("  now counts: {}\n", plain(&line.to_string())));
+            shown.push_str(&format!("  now applies: {}\n", plain(&line.to_string())));
         }
         terminal::print(&shown);
     }
-    terminal::print("any change to a file ends its trust, until it is exactly as now again\n");
+    terminal::print(
+        "a changed file is not trusted any more, unless its content is the same again\n",
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -107,14 +110,14 @@ fn forget(trust: &Trust, files: &[PathBuf]) -> Result<ExitCode, Failure> {
         }
     }
     if shown.is_empty() {
-        shown.push_str("nothing was trusted here\n");
+        shown.push_str("no file here was trusted\n");
     }
     terminal::print(&shown);
     Ok(ExitCode::SUCCESS)
 }
 
-/// The file as the configuration would name it: its directory free of links. The file itself is
-/// not followed, because a link is no project file.
+/// The file as the configuration names it: with its directory resolved. The file itself is not
+/// resolved, because a project file may not be a link.
 fn real(named: &Path) -> Result<PathBuf, Failure> {
     let cannot = |why: &str| Failure::config(format!("cannot read {}: {why}", named.display()));
     let (Some(dir), Some(name)) = (named.parent(), named.file_name()) else {

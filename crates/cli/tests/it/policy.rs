@@ -96,7 +96,7 @@ fn an_untrusted_file_is_named_with_the_way_to_trust_it() {
     assert!(shown.contains("ignored until trusted with `ringwall trust`"), "{shown}");
     assert!(shown.contains("ringwall.toml:1: level = \"full\""), "{shown}");
     let trusted = world.said(&["trust", "--yes"]);
-    assert!(trusted.contains("now counts") && trusted.contains("example.org"), "{trusted}");
+    assert!(trusted.contains("now applies") && trusted.contains("example.org"), "{trusted}");
     assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
 }
 
@@ -110,9 +110,9 @@ fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
     assert!(text(&output.stderr).contains("ringwall trust --yes"), "{}", text(&output.stderr));
     let untrusted = || world.said(&["policy", "check"]).contains("ignored until trusted");
     assert!(untrusted());
-    assert!(world.said(&["trust", "--yes", "ringwall.toml"]).contains("now counts"));
+    assert!(world.said(&["trust", "--yes", "ringwall.toml"]).contains("now applies"));
     assert!(!untrusted());
-    assert!(world.said(&["trust"]).contains("is trusted as it is"));
+    assert!(world.said(&["trust"]).contains("is trusted already"));
     // Another content that needs no trust takes the place of the one before.
     world.write("project/ringwall.toml", "level = \"readonly\"\n");
     assert!(world.said(&["trust"]).contains("needs no trust"));
@@ -121,7 +121,7 @@ fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
     world.said(&["trust", "--yes"]);
     assert!(world.said(&["trust", "--forget"]).contains("no longer trusted"));
     assert!(untrusted());
-    assert!(world.said(&["trust", "--forget"]).contains("nothing was trusted"));
+    assert!(world.said(&["trust", "--forget"]).contains("no file here was trusted"));
 }
 
 /// Asks the hook as if the agent had been started in `dir`, below the world's root.
@@ -198,7 +198,7 @@ fn a_project_cannot_widen_its_ground_through_variables() {
         let named = match name {
             "RINGWALL_CONFIG" => "evil.toml would allow more",
             "XDG_CONFIG_HOME" | "HOME" => "ringwall.toml would allow more",
-            _ => "is ignored as a quarantine",
+            _ => "is ignored: it",
         };
         assert!(answer.stdout.contains(named), "{name}={value}: {}", answer.stdout);
     }
@@ -261,7 +261,10 @@ fn a_project_file_that_is_a_link_is_used_by_nothing() {
     for args in [&["trust", "--yes"][..], &["grant", "read", "/usr"], &["policy", "check"]] {
         let output = world.ringwall(args);
         assert_eq!(output.status.code(), Some(78), "{args:?}");
-        assert!(text(&output.stderr).contains("is a link; a project file must be a regular file"));
+        assert!(
+            text(&output.stderr)
+                .contains("is a symbolic link; a project file must be a regular file")
+        );
     }
     assert_eq!(world.read(user), "level = \"readonly\"\n");
     assert_eq!(world.hook("Bash", &json!({"command": "ls"})).verdict(), "deny");
@@ -343,7 +346,7 @@ fn check_warns_about_rules_that_match_nothing_and_removed_keys() {
     );
     let said = world.said(&["policy", "check"]);
     assert!(said.contains("ringwall.toml:1: `agentForbiddenTools` was removed"), "{said}");
-    assert!(said.contains("`no/such/place/x` in deny_read matches nothing"), "{said}");
+    assert!(said.contains("`no/such/place/x` in filesystem.deny_read matches nothing"), "{said}");
 }
 
 #[test]
