@@ -1,4 +1,4 @@
-//! A client's connection, from its first byte to what it asks for.
+//! Accepts a client's connection and finds out where it wants to connect to.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::socks::{self, Reply, SocksError, SocksRequest};
 use crate::tunnel::carry;
 use crate::wire::Wire;
 
-/// A client of the proxy port: its first byte says which protocol it speaks.
+/// A client of the proxy port. Its first byte shows which protocol it speaks.
 pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: Caller) {
     let first = core.gate.waiting(timeout(HEAD_TIME, client.fill())).await;
     if !matches!(first, Ok(Ok(Ok(1..)))) {
@@ -28,13 +28,13 @@ pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: Caller)
     }
 }
 
-/// A client that connected to a made-up address, or to a local port that leads to the host.
+/// A client that connected to a made-up address, or to a local port that is forwarded to the host.
 pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: Caller) {
     let (ip, port) = (address.door.ip().to_canonical(), address.door.port());
-    // Inside the wall, loopback on a port that the supervisor listens on stands for the host's own.
+    // In the sandbox, loopback on a port that the supervisor listens on means the host's loopback.
     let host = Host::from(if ip.is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
-    let opened = match core.asked(host, port, Route::Transparent, address).await {
-        Ok(asked) => open(core, &asked).await,
+    let opened = match core.destination(host, port, Route::Transparent, address).await {
+        Ok(destination) => open(core, &destination).await,
         Err(failure) => Err(failure),
     };
     match opened {
@@ -48,8 +48,8 @@ async fn socks(core: &Arc<Core>, mut client: Wire, address: Caller) {
     let Ok(Ok(Some(request))) = core.gate.waiting(greeting).await else { return };
     let opened = match request {
         Ok(SocksRequest { command: socks::CONNECT, host, port }) => {
-            match core.asked(host, port, Route::Socks, address).await {
-                Ok(asked) => open(core, &asked).await,
+            match core.destination(host, port, Route::Socks, address).await {
+                Ok(destination) => open(core, &destination).await,
                 Err(failure) => Err(failure),
             }
         }
@@ -83,7 +83,7 @@ async fn socks(core: &Arc<Core>, mut client: Wire, address: Caller) {
     client.finish(&reply.bytes()).await;
 }
 
-/// Greeting and request; `None` if the client goes away or wants a password.
+/// Greeting and request; `None` if the client disconnects or requires a password.
 async fn handshake(client: &mut Wire) -> Option<Result<SocksRequest, SocksError>> {
     let open = loop {
         match socks::greeting(&client.buffer) {

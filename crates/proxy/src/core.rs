@@ -1,4 +1,4 @@
-//! [`Core`]: what all connections of one proxy share, and how they ask for permission.
+//! [`Core`]: the state that all connections of a proxy share, and how they are judged.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -22,18 +22,18 @@ pub(crate) struct Core {
     /// Our own listeners, where they can be reached from the host.
     pub(crate) own: Vec<SocketAddr>,
     pub(crate) gate: Gate,
-    /// Lookups that may be under way at once.
+    /// Limits concurrent lookups.
     pub(crate) lookups: Semaphore,
     pub(crate) stop: watch::Sender<bool>,
     /// Whether a task has panicked.
     pub(crate) failed: AtomicBool,
-    /// How many connections there have been.
+    /// How many connections were opened so far.
     connections: AtomicU64,
 }
 
-/// What a client asked for.
+/// Where a client wants to connect to.
 #[derive(Debug, Clone)]
-pub(crate) struct Asked {
+pub(crate) struct Destination {
     pub(crate) host: Host,
     pub(crate) port: u16,
     pub(crate) route: Route,
@@ -43,16 +43,15 @@ pub(crate) struct Asked {
 /// Why a client gets no connection.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// The rules do not allow it, and the client is told.
+    /// The rules deny it, and the client gets an answer.
     Refused(Box<Reason>),
-    /// Everything is being stopped.
+    /// The run is being stopped.
     Stopping,
     /// The server cannot be reached.
     Unreachable(String),
 }
 
-/// How long an observer may take to find who looked a name up, or who connects. Resolvers do not wait
-/// longer either.
+/// How long an observer may take to find the client's process. Resolvers do not wait longer either.
 const SEARCH_TIME: Duration = Duration::from_secs(2);
 
 impl Core {
@@ -77,7 +76,7 @@ impl Core {
         }
     }
 
-    /// The rules of this moment.
+    /// The current rules.
     pub(crate) fn rules(&self) -> Rules {
         lock(&self.rules).clone()
     }
@@ -90,57 +89,61 @@ impl Core {
         lock(&self.book)
     }
 
-    /// What is meant by a host: a made-up address means the name it was made up for.
-    pub(crate) async fn asked(
+    /// The destination that a client means: a made-up address means the name it was made up for.
+    pub(crate) async fn destination(
         &self,
         host: Host,
         port: u16,
         route: Route,
         client: Caller,
-    ) -> Result<Asked, Failure> {
+    ) -> Result<Destination, Failure> {
         let Some(address) = host.address().filter(|address| is_made_up(*address)) else {
-            return Ok(Asked { host, port, route, client });
+            return Ok(Destination { host, port, route, client });
         };
         let named = self.book().host(address);
         match named {
-            Some(host) => Ok(Asked { host, port, route, client }),
+            Some(host) => Ok(Destination { host, port, route, client }),
             None => {
-                let asked = Asked { host, port, route, client };
-                Err(self.refuse(&asked, unexplained(address)).await)
+                let destination = Destination { host, port, route, client };
+                Err(self.refuse(&destination, unexplained(address)).await)
             }
         }
     }
 
-    /// Passes what the rules allow and refuses the rest.
-    pub(crate) async fn require(&self, asked: &Asked, reason: Reason) -> Result<(), Failure> {
+    /// Returns `Ok` if the rules allow it, else reports a denial.
+    pub(crate) async fn require(
+        &self,
+        destination: &Destination,
+        reason: Reason,
+    ) -> Result<(), Failure> {
         match reason.verdict {
             Verdict::Allow => Ok(()),
-            Verdict::Ask | Verdict::Deny => Err(self.refuse(asked, reason).await),
+            Verdict::Ask | Verdict::Deny => Err(self.refuse(destination, reason).await),
         }
     }
 
-    /// Reports a refusal of what a client asked for.
-    pub(crate) async fn refuse(&self, asked: &Asked, reason: Reason) -> Failure {
-        let host = asked.host.to_string();
-        let Asked { port, route, client, .. } = *asked;
+    /// Reports that a destination was denied.
+    pub(crate) async fn refuse(&self, destination: &Destination, reason: Reason) -> Failure {
+        let host = destination.host.to_string();
+        let Destination { port, route, client, .. } = *destination;
         self.report(Refusal { host, port, route, client, reason }).await
     }
 
-    /// Reports a name that is not allowed. The client waits for its answer meanwhile, so that the
-    /// observer can find it; but not for long, and the others with it.
+    /// Reports a lookup of a name that is not allowed. The client waits meanwhile, so that the observer
+    /// can find its process, but no longer than [`SEARCH_TIME`].
     pub(crate) async fn report_look_up(&self, name: String, client: Caller) {
         let observer = Arc::clone(&self.observer);
-        let told = tokio::task::spawn_blocking(move || observer.looked_up(&name, &client));
-        let _ = tokio::time::timeout(SEARCH_TIME, told).await;
+        let reported = tokio::task::spawn_blocking(move || observer.looked_up(&name, &client));
+        let _ = tokio::time::timeout(SEARCH_TIME, reported).await;
     }
 
-    /// Reports a refusal and does what the observer says. The observer may look for the program
-    /// behind the client, which takes its time and must not hold up the others.
+    /// Reports a denial and does what the observer answers. The observer may search for the client's
+    /// process, which is slow, so it runs on a separate thread.
     pub(crate) async fn report(&self, refusal: Refusal) -> Failure {
         let reason = Box::new(refusal.reason.clone());
         let observer = Arc::clone(&self.observer);
         let answer = tokio::task::spawn_blocking(move || observer.refused(&refusal)).await;
-        // An observer that fails has not agreed to anything: the safe reading is to stop.
+        // An observer that panicked gave no answer; stopping is safe.
         match answer.unwrap_or(Answer::Stop) {
             Answer::Refuse => Failure::Refused(reason),
             Answer::Stop => {
@@ -151,7 +154,7 @@ impl Core {
     }
 }
 
-/// A connection that is about to be made. The observer finds out who wants it while it is.
+/// A connection that is about to be made, while the observer searches for the client's process.
 pub(crate) struct Opening {
     core: Arc<Core>,
     number: u64,
@@ -167,7 +170,7 @@ impl Opening {
         Self { core: Arc::clone(core), number, heard: Some(heard), made: false }
     }
 
-    /// The connection is made, and gets its number once the observer has heard of it.
+    /// The connection is made. Returns its number once the observer is done.
     pub(crate) async fn made(mut self) -> u64 {
         if let Some(heard) = self.heard.take() {
             let _ = tokio::time::timeout(SEARCH_TIME, heard).await;
@@ -186,12 +189,12 @@ impl Drop for Opening {
 }
 
 fn unexplained(address: IpAddr) -> Reason {
-    let text = format!("{address} stands for no name: it was never given as an answer");
-    let advice = "look the name up first, and connect to the address it has then";
+    let text = format!("{address} is not the address of any name that was looked up");
+    let advice = "look up the name first, then connect to the address in the answer";
     Reason::deny(Rule::MadeUpAddress, Origin::BuiltIn, text).with(Remedy::advice(advice))
 }
 
-/// A thread that panicked while it held the lock has left nothing half-done behind.
+/// A poisoned lock is safe to use: no code leaves the data inconsistent while it holds the lock.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! From what a client asked for to a connection with the server.
+//! Connects to the server that a client requested.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -10,17 +10,17 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use crate::core::{Asked, Core, Failure, Opening};
+use crate::core::{Core, Destination, Failure, Opening};
 use crate::http::head::head_end;
 use crate::observer::Connection;
 use crate::rules::Rules;
 use crate::upstream::UpstreamProxy;
 use crate::wire::Wire;
 
-/// A connection to a server. When it is dropped, the observer hears of its end.
+/// A connection to a server. Dropping it reports its end to the observer.
 pub(crate) struct Server {
     pub(crate) wire: Wire,
-    pub(crate) asked: Asked,
+    pub(crate) destination: Destination,
     pub(crate) sent: AtomicU64,
     pub(crate) received: AtomicU64,
     number: u64,
@@ -29,34 +29,35 @@ pub(crate) struct Server {
     core: Arc<Core>,
 }
 
-/// How long a name server may take.
+/// How long a lookup may take.
 const LOOKUP: Duration = Duration::from_secs(20);
-/// How long a server, or an upstream proxy, may take to answer a connection.
+/// How long a server or an upstream proxy may take to accept a connection.
 const CONNECT: Duration = Duration::from_secs(20);
-/// How long one address has before the next is tried beside it.
+/// How long to wait for one address before the next is tried in parallel.
 const HEAD_START: Duration = Duration::from_millis(250);
 
-/// Judges what was asked for, resolves it, judges the addresses, and connects.
-pub(crate) async fn open(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failure> {
-    // Boxed, so that what is needed only now is not held as long as the connection stands.
-    Box::pin(judge_and_dial(core, asked)).await
+/// Judges the destination, resolves it, judges the addresses, and connects.
+pub(crate) async fn open(core: &Arc<Core>, destination: &Destination) -> Result<Server, Failure> {
+    // Boxed, so that its memory is not kept as long as the connection is open.
+    Box::pin(judge_and_dial(core, destination)).await
 }
 
-async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failure> {
+async fn judge_and_dial(core: &Arc<Core>, destination: &Destination) -> Result<Server, Failure> {
     let rules = core.rules();
-    let (host, port) = (&asked.host, asked.port);
-    core.require(asked, policy::connect(&rules.network, host, port)).await?;
-    let opening = Opening::report(core, &asked.client);
+    let (host, port) = (&destination.host, destination.port);
+    core.require(destination, policy::connect(&rules.network, host, port)).await?;
+    let opening = Opening::report(core, &destination.client);
     let (wire, address) = match core.upstream.for_host(host, port) {
         Some(proxy) => {
             if let Some(address) = host.address() {
-                core.require(asked, policy::dial(&rules.network, host, port, address)).await?;
+                core.require(destination, policy::dial(&rules.network, host, port, address))
+                    .await?;
             }
-            through(core, &rules, proxy, asked).await?
+            through(core, &rules, proxy, destination).await?
         }
         None => {
             let addresses = addresses(core, &rules, host).await?;
-            let addresses = permitted(core, &rules, asked, addresses).await?;
+            let addresses = permitted(core, &rules, destination, addresses).await?;
             let stream = race(&addresses).await?;
             let address = stream.peer_addr().map_err(|error| unreachable(host, &error))?;
             (Wire::new(stream), address)
@@ -64,7 +65,7 @@ async fn judge_and_dial(core: &Arc<Core>, asked: &Asked) -> Result<Server, Failu
     };
     Ok(Server {
         wire,
-        asked: asked.clone(),
+        destination: destination.clone(),
         sent: AtomicU64::new(0),
         received: AtomicU64::new(0),
         number: opening.made().await,
@@ -78,10 +79,10 @@ impl Drop for Server {
     fn drop(&mut self) {
         self.core.observer.closed(&Connection {
             number: self.number,
-            host: self.asked.host.to_string(),
-            port: self.asked.port,
-            route: self.asked.route,
-            client: self.asked.client,
+            host: self.destination.host.to_string(),
+            port: self.destination.port,
+            route: self.destination.route,
+            client: self.destination.client,
             address: self.address,
             sent: self.sent.load(Ordering::Relaxed),
             received: self.received.load(Ordering::Relaxed),
@@ -91,7 +92,7 @@ impl Drop for Server {
 }
 
 fn unreachable(host: &Host, why: &dyn std::fmt::Display) -> Failure {
-    Failure::Unreachable(format!("{host} cannot be reached: {why}"))
+    Failure::Unreachable(format!("cannot reach {host}: {why}"))
 }
 
 async fn addresses(core: &Core, rules: &Rules, host: &Host) -> Result<Vec<IpAddr>, Failure> {
@@ -99,7 +100,7 @@ async fn addresses(core: &Core, rules: &Rules, host: &Host) -> Result<Vec<IpAddr
         return Ok(vec![address]);
     }
     if host.is_local() {
-        // Whatever a resolver says, this name is this machine (RFC 6761).
+        // This name always means this machine (RFC 6761), whatever a resolver answers.
         return Ok(vec![Ipv4Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()]);
     }
     let _turn = core.lookups.acquire().await.map_err(|_| Failure::Stopping)?;
@@ -112,26 +113,26 @@ async fn addresses(core: &Core, rules: &Rules, host: &Host) -> Result<Vec<IpAddr
         Ok(Ok(Ok(addresses))) => Ok(addresses),
         Ok(Ok(Err(error))) => Err(unreachable(host, &error)),
         Ok(Err(error)) => Err(unreachable(host, &error)),
-        Err(_) => Err(unreachable(host, &"the lookup takes too long")),
+        Err(_) => Err(unreachable(host, &"the lookup timed out")),
     }
 }
 
-/// The addresses that may be dialled. Refused only if there is none: a name with a public and a
+/// The allowed addresses. The destination is denied only if there is none: a name with a public and a
 /// private address is reached at the public one.
 async fn permitted(
     core: &Core,
     rules: &Rules,
-    asked: &Asked,
+    destination: &Destination,
     addresses: Vec<IpAddr>,
 ) -> Result<Vec<SocketAddr>, Failure> {
     let mut refusal = None;
     let mut fine = Vec::new();
     for address in addresses {
-        let target = SocketAddr::new(address.to_canonical(), asked.port);
+        let target = SocketAddr::new(address.to_canonical(), destination.port);
         let reason = if core.own.iter().any(|own| is_same(*own, target)) {
             own_listener(target)
         } else {
-            policy::dial(&rules.network, &asked.host, asked.port, target.ip())
+            policy::dial(&rules.network, &destination.host, destination.port, target.ip())
         };
         if reason.verdict == Verdict::Allow {
             fine.push(target);
@@ -140,12 +141,12 @@ async fn permitted(
         }
     }
     match refusal {
-        Some(reason) if fine.is_empty() => Err(core.refuse(asked, reason).await),
+        Some(reason) if fine.is_empty() => Err(core.refuse(destination, reason).await),
         _ => Ok(fine),
     }
 }
 
-/// Whether dialling the target would reach the listener.
+/// Whether connecting to the target would reach the listener.
 fn is_same(listener: SocketAddr, target: SocketAddr) -> bool {
     let local = target.ip().is_loopback() || target.ip().is_unspecified();
     listener.port() == target.port()
@@ -156,8 +157,8 @@ fn own_listener(target: SocketAddr) -> Reason {
     Reason::deny(Rule::OwnListener, Origin::BuiltIn, format!("{target} is this proxy itself"))
 }
 
-/// Connects to the first address that answers. Each gets a head start over the next, so that a
-/// dead route costs a moment and not a timeout.
+/// Connects to the first address that accepts. Each address gets a head start over the next, so that
+/// an unreachable one delays the connection only a little.
 async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
     let mut attempts = JoinSet::new();
     let mut rest = addresses.iter().copied();
@@ -166,8 +167,8 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
         attempts.spawn(async move {
             match timeout(CONNECT, TcpStream::connect(address)).await {
                 Ok(Ok(stream)) => Ok(stream),
-                Ok(Err(error)) => Err(format!("{address} cannot be reached: {error}")),
-                Err(_) => Err(format!("{address} does not answer")),
+                Ok(Err(error)) => Err(format!("cannot reach {address}: {error}")),
+                Err(_) => Err(format!("{address} timed out")),
             }
         });
     };
@@ -186,19 +187,19 @@ async fn race(addresses: &[SocketAddr]) -> Result<TcpStream, Failure> {
     }
 }
 
-/// A tunnel through the upstream proxy. Its own address is the user's choice and is not judged.
+/// Opens a tunnel through the upstream proxy. The user chose its address, so that is not judged.
 async fn through(
     core: &Core,
     rules: &Rules,
     proxy: &UpstreamProxy,
-    asked: &Asked,
+    destination: &Destination,
 ) -> Result<(Wire, SocketAddr), Failure> {
     let found = addresses(core, rules, &proxy.host).await?;
     let targets: Vec<_> = found.into_iter().map(|ip| SocketAddr::new(ip, proxy.port)).collect();
     let stream = race(&targets).await?;
     let address = stream.peer_addr().map_err(|error| unreachable(&proxy.host, &error))?;
     let mut wire = Wire::new(stream);
-    let target = asked.host.with_port(asked.port);
+    let target = destination.host.with_port(destination.port);
     let credentials = proxy.credentials.as_ref();
     let credentials = credentials.map(|value| format!("Proxy-Authorization: {value}\r\n"));
     let request = format!(
@@ -222,15 +223,18 @@ async fn through(
     let head = match status.await {
         Ok(Ok(head)) => head,
         Ok(Err(why)) => {
-            return Err(unreachable(&asked.host, &format!("the upstream proxy: {why}")));
+            return Err(unreachable(&destination.host, &format!("upstream proxy: {why}")));
         }
-        Err(_) => return Err(unreachable(&asked.host, &"the upstream proxy does not answer")),
+        Err(_) => return Err(unreachable(&destination.host, &"the upstream proxy timed out")),
     };
     let line = head.as_ref().split(|byte: &u8| *byte == b'\r').next().unwrap_or_default();
     let fine = line.starts_with(b"HTTP/1.") && line.get(8..11) == Some(b" 20");
     if !fine {
         let line = String::from_utf8_lossy(line).into_owned();
-        return Err(unreachable(&asked.host, &format!("the upstream proxy says `{line}`")));
+        return Err(unreachable(
+            &destination.host,
+            &format!("the upstream proxy answered `{line}`"),
+        ));
     }
     Ok((wire, address))
 }

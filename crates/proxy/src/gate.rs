@@ -1,4 +1,4 @@
-//! [`Gate`]: how many connections there may be, and who makes room for the next.
+//! [`Gate`]: limits the number of connections, and closes idle ones to make room.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -6,9 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
-/// Counts connections. When all places are taken, the client that has been silent longest without
-/// having asked for anything gives up its own: a thousand idle connections do not lock out one that
-/// works.
+/// Counts connections. When the limit is reached, the connection that has been idle longest without a
+/// request is closed, so that a thousand idle connections cannot lock out one that works.
 pub(crate) struct Gate {
     places: Arc<Semaphore>,
     silent: Mutex<Silent>,
@@ -20,7 +19,7 @@ struct Silent {
     clients: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// The client was sent away to make room.
+/// The client was disconnected to make room.
 #[derive(Debug)]
 pub(crate) struct Evicted;
 
@@ -29,7 +28,7 @@ impl Gate {
         Self { places: Arc::new(Semaphore::new(places)), silent: Mutex::default() }
     }
 
-    /// A place, made free if need be.
+    /// Waits for room, and disconnects an idle client if there is none.
     pub(crate) async fn enter(&self) -> Option<OwnedSemaphorePermit> {
         if let Ok(place) = Arc::clone(&self.places).try_acquire_owned() {
             return Some(place);
@@ -41,7 +40,7 @@ impl Gate {
         Arc::clone(&self.places).acquire_owned().await.ok()
     }
 
-    /// Waits for a client to say what it wants, unless its place is needed.
+    /// Waits for a client's request, unless the client must make room for another.
     pub(crate) async fn waiting<T>(&self, words: impl Future<Output = T>) -> Result<T, Evicted> {
         let called = Arc::new(Notify::new());
         let ticket = self.with(|silent| {

@@ -1,9 +1,9 @@
-//! HTTP/1 in the clear.
+//! HTTP/1 without TLS.
 //!
-//! `head`, `response` and `body` read messages and do no I/O; `serve` judges a client's requests one
-//! by one, `exchange` carries each to its server and the answer back. Whatever two readers could
-//! read differently is refused: a request that is smuggled past this reader would reach a host that
-//! nobody granted.
+//! `head`, `response` and `body` parse messages and do no I/O. `serve` judges a client's requests one
+//! by one, and `exchange` sends each to its server and the response back. A message that two parsers
+//! could read differently is rejected: request smuggling could otherwise reach a host that is not
+//! allowed.
 
 pub(crate) mod body;
 mod exchange;
@@ -13,5 +13,5 @@ pub(crate) mod response;
 pub(crate) mod serve;
 mod transfer;
 
-/// A head that is longer is refused.
+/// A longer head is rejected.
 pub(crate) const HEAD_LIMIT: usize = 64 * 1024;

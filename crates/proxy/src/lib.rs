@@ -1,10 +1,11 @@
 //! The network boundary of a run.
 //!
-//! The net namespace of a run holds loopback and nothing else. Its listening sockets are made
-//! inside and handed here as descriptors, so every connection out of it arrives in this crate: from
-//! clients that know a proxy as HTTP, CONNECT or SOCKS 5 on one port, from all others through names
-//! that resolve to made-up addresses, on the granted ports. All of them end in the same questions
-//! to [`policy`]; this crate decides nothing itself, and writes nothing but bytes to sockets.
+//! The network namespace of a run has only a loopback interface. Its listening sockets are created
+//! inside it and passed to this crate as file descriptors, so every connection out of the namespace
+//! arrives here. Clients that are configured for a proxy use HTTP, CONNECT or SOCKS 5 on one port.
+//! All others look up a name, get a made-up address for it, and connect to that address on an allowed
+//! port. Every connection is judged by the same functions of [`policy`]; this crate decides nothing
+//! itself, and writes nothing but bytes to sockets.
 //!
 //! ```text
 //! client -> accept -> HTTP | SOCKS | transparent -> policy::connect -> dial (policy::dial) -+
@@ -12,12 +13,13 @@
 //! server <- relay <- policy::server_name | policy::request_host <- sniff <- first bytes <---+
 //! ```
 //!
-//! Everything from inside is hostile: heads, connections and memory are bounded, and whatever could
-//! be read in two ways is refused. Loopback inside the namespace is not ours and never seen here.
+//! All input from the namespace is treated as hostile: the size of request heads, the number of
+//! connections and the memory are limited, and input that can be read in two ways is rejected.
+//! Connections between processes inside the namespace do not pass through here.
 //!
-//! What this cannot see: the request inside TLS, so a server that serves several names under one
-//! certificate may serve any of them; and the address behind a name when the user's own environment
-//! names an upstream proxy, which then does the resolving.
+//! Limits: requests inside TLS are not visible, so a server with several names in one certificate
+//! can serve any of them. If the user's environment sets an upstream proxy, that proxy resolves
+//! names, so the address behind a name is not visible either.
 
 mod client;
 mod core;

@@ -1,4 +1,4 @@
-//! What the proxy tells its owner, and what it asks.
+//! [`Observer`]: what the proxy reports to its owner.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -7,93 +7,93 @@ use std::time::Duration;
 use model::{Caller, Reason};
 use tokio::sync::oneshot;
 
-/// Hears of every connection and every refusal.
+/// Gets a report of every connection and every denial.
 ///
-/// Refusals, also of names, are told on a thread of their own and may take their time: the client
-/// waits. Everything else is told on the proxy's own thread and must be quick.
+/// Denials, including those of DNS lookups, are reported on a separate thread and may block, while
+/// the client waits. Everything else is reported on the proxy's own thread and must be quick.
 pub trait Observer: Send + Sync {
-    /// A connection was refused. The client has heard nothing yet.
+    /// A connection was denied. The client has not been answered yet.
     fn refused(&self, refusal: &Refusal) -> Answer;
 
-    /// A client may have the connection it asks for, which is about to be made. It carries nothing
-    /// until `heard` is dropped. Either [`Self::closed`] or [`Self::failed`] follows.
+    /// An allowed connection is about to be made. It carries no data until `heard` is dropped. Either
+    /// [`Self::closed`] or [`Self::failed`] follows.
     fn opening(&self, number: u64, client: &Caller, heard: Heard) {
         let _ = (number, client, heard);
     }
 
-    /// A connection that was about to be made was not.
+    /// A connection that was about to be made failed.
     fn failed(&self, number: u64) {
         let _ = number;
     }
 
-    /// A name was looked up that is not allowed; the client learns that it does not exist once
-    /// this returns.
+    /// A client looked up a name that is not allowed. It gets the answer "no such name" once this
+    /// returns.
     fn looked_up(&self, name: &str, client: &Caller) {
         let _ = (name, client);
     }
 
-    /// A client said something that is no proper protocol.
+    /// A client sent bytes that are not valid in its protocol.
     fn malformed(&self, client: &Caller, why: &str) {
         let _ = (client, why);
     }
 
-    /// A connection to a server came to its end.
+    /// A connection to a server ended.
     fn closed(&self, connection: &Connection) {
         let _ = connection;
     }
 }
 
-/// Holds a client back as long as somebody holds this: one that is served at once is gone before
-/// anybody can see who it was.
+/// Delays a client until this is dropped. A client that is served at once may exit before its process
+/// can be found.
 #[derive(Debug)]
 pub struct Heard {
     _client: oneshot::Sender<()>,
 }
 
 impl Heard {
-    /// With what waits for its end.
+    /// Together with the receiver that waits for the drop.
     pub(crate) fn new() -> (Self, oneshot::Receiver<()>) {
         let (sender, receiver) = oneshot::channel();
         (Self { _client: sender }, receiver)
     }
 }
 
-/// What a refusal leads to.
+/// What the proxy does after a denial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The client is told why.
+    /// The client gets an answer that says why.
     Refuse,
-    /// Everything is being stopped: the client hears nothing, and all connections end.
+    /// The run is being stopped: the client gets no answer, and all connections end.
     Stop,
 }
 
 /// A connection that was not made, or was ended before anything reached the server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
-    /// The host, or the text that names none.
+    /// The host, or the text that is not a valid host.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// How the client came here.
+    /// How the client reached the proxy.
     pub route: Route,
-    /// Who asked for it.
+    /// The client.
     pub client: Caller,
-    /// The rule, where it stands, why, and the way out.
+    /// The rule, where it is set, why, and what to do instead.
     pub reason: Reason,
 }
 
 /// A connection that was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
-    /// Its number, as it was told when it was about to be made.
+    /// Its number, as reported when it was about to be made.
     pub number: u64,
-    /// The host that was asked for.
+    /// The host that the client requested.
     pub host: String,
     /// The port.
     pub port: u16,
-    /// How the client came here.
+    /// How the client reached the proxy.
     pub route: Route,
-    /// Who asked for it.
+    /// The client.
     pub client: Caller,
     /// The address that was dialled: the server's, or the upstream proxy's.
     pub address: SocketAddr,
@@ -101,11 +101,11 @@ pub struct Connection {
     pub sent: u64,
     /// Bytes from the server to the client.
     pub received: u64,
-    /// How long it stood.
+    /// How long it was open.
     pub duration: Duration,
 }
 
-/// How a client came to the proxy.
+/// How a client reached the proxy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Route {
     /// A plain HTTP request to the proxy.

@@ -1,11 +1,11 @@
-//! Bytes from one socket to another.
+//! Copies bytes from one socket to another.
 //!
-//! Short exchanges go through one small buffer that all connections share, so an idle connection
-//! holds no memory. Once a direction has moved a good deal it moves long stretches through a large
-//! buffer, which it holds only while there is something in it.
+//! Short exchanges use one small buffer that all connections share, so an idle connection holds no
+//! memory. A direction that has copied a lot uses a large buffer, which it holds only while there is
+//! something in it.
 //!
-//! Both copy. `splice(2)` through a pipe does not, but takes the bytes apart into single pages, each
-//! with its own bookkeeping on both sides: measured on loopback, that costs more than the copies.
+//! `splice(2)` through a pipe would avoid the copies, but it splits the data into single pages, each
+//! with its own bookkeeping on both sides. Measured on loopback, that costs more than the copies.
 
 use std::cell::RefCell;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use crate::wire::{shut, write_all};
 
-/// Where it failed.
+/// Which side failed.
 #[derive(Debug)]
 pub(crate) enum PumpError {
     /// The source.
@@ -28,14 +28,14 @@ pub(crate) enum PumpError {
 
 /// The size of the shared buffer.
 const SCRATCH: usize = 32 * 1024;
-/// From this many bytes on, a direction moves long stretches.
-const BULK: u64 = 512 * 1024;
-/// The size of a stretch: of those measured, the shortest that is as fast as longer ones. Memory is
-/// taken only as far as a read has ever filled it.
-const STRETCH: usize = 4 * 1024 * 1024;
-/// How many large buffers there may be; who comes later makes do with the small one.
-static STRETCHES: Semaphore = Semaphore::const_new(8);
-/// Large buffers that nobody uses at the moment.
+/// After this many bytes a direction uses a large buffer.
+const BULK_AFTER: u64 = 512 * 1024;
+/// The size of a large buffer: of the sizes measured, the smallest that is as fast as larger ones.
+/// Its pages are allocated only when a read fills them.
+const BULK_SIZE: usize = 4 * 1024 * 1024;
+/// Limits the number of large buffers; further connections use the small one.
+static BULK_BUFFERS: Semaphore = Semaphore::const_new(8);
+/// Large buffers that are not in use.
 static SPARE: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 /// How many of them are kept: enough for both directions of a busy connection.
 const MOST_SPARE: usize = 2;
@@ -44,7 +44,7 @@ thread_local! {
     static BUFFER: RefCell<Vec<u8>> = RefCell::new(vec![0; SCRATCH]);
 }
 
-/// Moves bytes until the source ends or `limit` is reached, and says how many.
+/// Copies bytes until the source ends or `limit` is reached, and returns how many.
 pub(crate) async fn pump(
     from: &TcpStream,
     to: &TcpStream,
@@ -54,11 +54,11 @@ pub(crate) async fn pump(
     let mut left = limit.unwrap_or(u64::MAX);
     let mut moved = 0;
     while left > 0 {
-        // A fast pair of peers must not keep the others waiting.
+        // A fast pair of peers must not starve the others.
         tokio::task::consume_budget().await;
-        let bulk = if moved >= BULK { Stretch::take() } else { None };
+        let bulk = if moved >= BULK_AFTER { BulkBuffer::take() } else { None };
         let step = match bulk {
-            Some(mut stretch) => stretch.step(from, to, left, count).await?,
+            Some(mut buffer) => buffer.step(from, to, left, count).await?,
             None => short_step(from, to, left, count).await?,
         };
         match step {
@@ -73,8 +73,8 @@ pub(crate) async fn pump(
     Ok(moved)
 }
 
-/// Both directions, until both have ended or one has failed. An end is passed on, so that a client
-/// which has said all it wants to say still hears the answer.
+/// Copies in both directions until both have ended or one has failed. An end of file is forwarded, so
+/// that a client that closed its writing side still gets the response.
 pub(crate) async fn both(
     client: &TcpStream,
     server: &TcpStream,
@@ -85,7 +85,7 @@ pub(crate) async fn both(
     Ok(())
 }
 
-/// One direction, with its end.
+/// Copies in one direction, and forwards the end of file.
 pub(crate) async fn one(
     from: &TcpStream,
     to: &TcpStream,
@@ -106,7 +106,7 @@ enum Step {
     Moved(usize),
 }
 
-/// One read into the shared buffer, and its bytes written out again.
+/// Reads once into the shared buffer and writes the bytes out.
 async fn short_step(
     from: &TcpStream,
     to: &TcpStream,
@@ -126,20 +126,20 @@ async fn short_step(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
             Err(_) => return Err(PumpError::Writing),
         };
-        // The others need the buffer.
+        // The buffer is shared, so the rest is copied out of it.
         Ok(Ok((taken, bytes.get(written..).unwrap_or_default().to_vec())))
     });
     let (taken, rest) = match taken? {
         Ok(taken) => taken,
         Err(step) => return Ok(step),
     };
-    // Counted before it waits: who sees zero here can be sure that nothing is lost.
+    // Counted before it waits, so that a count of zero means that nothing was read.
     count.fetch_add(size(taken), Ordering::Relaxed);
     write_all(to, &rest).await.map_err(|_| PumpError::Writing)?;
     Ok(Step::Moved(taken))
 }
 
-/// Reads what there is, without waiting.
+/// Reads what is available, without waiting.
 fn read(from: &TcpStream, room: &mut [u8]) -> Result<Step, PumpError> {
     match from.try_read(room) {
         Ok(0) => Ok(Step::End),
@@ -150,19 +150,19 @@ fn read(from: &TcpStream, room: &mut [u8]) -> Result<Step, PumpError> {
 }
 
 /// A large buffer.
-struct Stretch {
+struct BulkBuffer {
     buffer: Vec<u8>,
     _permit: SemaphorePermit<'static>,
 }
 
-impl Stretch {
+impl BulkBuffer {
     fn take() -> Option<Self> {
-        let permit = STRETCHES.try_acquire().ok()?;
+        let permit = BULK_BUFFERS.try_acquire().ok()?;
         let spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        Some(Self { buffer: spare.unwrap_or_else(|| vec![0; STRETCH]), _permit: permit })
+        Some(Self { buffer: spare.unwrap_or_else(|| vec![0; BULK_SIZE]), _permit: permit })
     }
 
-    /// The same as a short step, but the bytes can stay here while they wait.
+    /// The same as a short step, but the bytes can stay in the buffer while they wait.
     async fn step(
         &mut self,
         from: &TcpStream,
@@ -170,7 +170,7 @@ impl Stretch {
         left: u64,
         count: &AtomicU64,
     ) -> Result<Step, PumpError> {
-        let most = usize::try_from(left).unwrap_or(STRETCH).min(STRETCH);
+        let most = usize::try_from(left).unwrap_or(BULK_SIZE).min(BULK_SIZE);
         let step = read(from, self.buffer.get_mut(..most).unwrap_or_default())?;
         if let Step::Moved(taken) = step {
             count.fetch_add(size(taken), Ordering::Relaxed);
@@ -181,7 +181,7 @@ impl Stretch {
     }
 }
 
-impl Drop for Stretch {
+impl Drop for BulkBuffer {
     fn drop(&mut self) {
         let mut spare = SPARE.lock().unwrap_or_else(PoisonError::into_inner);
         if spare.len() < MOST_SPARE {

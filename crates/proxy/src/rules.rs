@@ -1,4 +1,4 @@
-//! [`Rules`]: the policy of the moment, and who resolves names under it.
+//! [`Rules`]: the current rules about hosts, and the resolver that goes with them.
 
 use std::io;
 use std::net::{IpAddr, ToSocketAddrs};
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use policy::NetworkRules;
 
-/// What connections are judged by. Cheap to clone and to replace.
+/// The rules that connections are judged by. Cheap to clone and to replace.
 #[derive(Clone)]
 pub struct Rules {
     /// The rules about hosts.
     pub network: Arc<NetworkRules>,
-    /// Who resolves names.
+    /// The resolver for names.
     pub resolver: Arc<dyn Resolve>,
 }
 
 impl Rules {
-    /// These rules, with the names that the machine itself knows.
+    /// These rules, with the machine's own resolver.
     pub fn new(network: NetworkRules) -> Self {
         Self { network: Arc::new(network), resolver: Arc::new(SystemResolver) }
     }
@@ -34,9 +34,9 @@ pub struct SystemResolver;
 
 impl Resolve for SystemResolver {
     fn resolve(&self, name: &str) -> io::Result<Vec<IpAddr>> {
-        // With its final dot the name is whole: search domains would make another one of it.
+        // The final dot keeps search domains from being appended.
         let found = (format!("{name}."), 0).to_socket_addrs();
-        // Names that only /etc/hosts knows are written without the dot there.
+        // Names in /etc/hosts are written without the dot.
         let found = found.or_else(|_| (name, 0).to_socket_addrs())?;
         Ok(found.map(|address| address.ip()).collect())
     }

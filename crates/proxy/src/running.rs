@@ -1,4 +1,4 @@
-//! [`Proxy::start`]: a proxy on a thread of its own, and the handle that ends it.
+//! [`Proxy::start`]: starts a proxy on its own thread, and returns the handle that ends it.
 
 use std::future::Future;
 use std::io::{self, PipeReader, PipeWriter, Read};
@@ -21,28 +21,28 @@ use crate::rules::Rules;
 use crate::upstream::Upstream;
 use crate::wire::Wire;
 
-/// The listening sockets of a run. They are made inside its net namespace and handed out.
+/// The listening sockets of a run. They are created in its network namespace and passed out of it.
 #[derive(Debug)]
 pub struct Listeners {
     /// For clients that know the proxy: HTTP, CONNECT and SOCKS 5.
     pub proxy: TcpListener,
-    /// For questions about names.
+    /// For DNS queries over UDP.
     pub dns_udp: Option<UdpSocket>,
-    /// For the same over TCP.
+    /// For DNS queries over TCP.
     pub dns_tcp: Option<TcpListener>,
-    /// For connections to made-up addresses, one per granted port; and on loopback for local ports
-    /// that lead to the host's own.
+    /// For connections to made-up addresses, one per allowed port; and on loopback for local ports
+    /// that are forwarded to the host.
     pub transparent: Vec<TcpListener>,
-    /// Where the sockets live.
+    /// Which network namespace the sockets are in.
     pub place: Place,
 }
 
-/// Where listening sockets live.
+/// The network namespace of listening sockets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
-    /// In a net namespace of their own: nothing that is dialled can lead back to them.
+    /// A separate one: no connection of the proxy can reach them.
     Namespace,
-    /// In the host's: they must never be dialled.
+    /// The host's: the proxy must never connect to them.
     Host,
 }
 
@@ -50,34 +50,34 @@ pub enum Place {
 #[derive(Debug, Clone, Copy)]
 pub struct Proxy;
 
-/// A proxy at work. Dropping it ends every connection.
+/// A running proxy. Dropping it ends every connection.
 pub struct Running {
     core: Arc<Core>,
     thread: Option<JoinHandle<()>>,
     ended: PipeReader,
 }
 
-/// How a proxy came to its end.
+/// How a proxy ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ended {
-    /// It was told to stop.
+    /// It was asked to stop.
     Stopped,
-    /// It failed. Nothing passes any more.
+    /// It failed. Nothing is forwarded any more.
     Failed,
 }
 
-/// Connections that may be open at once, where descriptors suffice.
+/// The most connections at once, if there are enough file descriptors.
 const CONNECTIONS: u64 = 4096;
-/// Connections that may wait to be accepted.
+/// The most connections that wait to be accepted.
 const QUEUE: i32 = 4096;
-/// Descriptors that are left to the rest of the process.
+/// File descriptors that are left to the rest of the process.
 const SPARE_DESCRIPTORS: u64 = 384;
 
 impl Proxy {
     /// Starts a proxy on the given sockets.
     ///
-    /// Each connection needs two descriptors, so the soft limit of the process bounds how many
-    /// there can be. The caller may raise it first.
+    /// Each connection needs two file descriptors, so the soft limit of the process limits the number
+    /// of connections. The caller may raise it first.
     pub fn start(
         listeners: Listeners,
         rules: Rules,
@@ -106,7 +106,7 @@ impl Proxy {
 }
 
 impl Running {
-    /// Judges new connections by new rules. Standing ones stay.
+    /// Judges new connections by new rules. Open ones are not affected.
     pub fn replace(&self, rules: Rules) {
         self.core.replace(rules);
     }
@@ -137,8 +137,7 @@ impl Running {
 }
 
 impl AsFd for Running {
-    /// A descriptor that becomes readable (at its end) when the proxy has ended, for whatever
-    /// reason.
+    /// A file descriptor that becomes readable (end of file) when the proxy has ended, for any reason.
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.ended.as_fd()
     }
@@ -158,7 +157,7 @@ fn connections(listeners: usize) -> usize {
     usize::try_from(limit.clamp(32, CONNECTIONS)).unwrap_or(32)
 }
 
-/// Where the listeners can be reached from here.
+/// The addresses at which the proxy could reach its own listeners.
 fn own_addresses(listeners: &Listeners) -> io::Result<Vec<SocketAddr>> {
     if listeners.place == Place::Namespace {
         return Ok(Vec::new());
@@ -168,7 +167,7 @@ fn own_addresses(listeners: &Listeners) -> io::Result<Vec<SocketAddr>> {
     all.map(TcpListener::local_addr).collect()
 }
 
-/// The same sockets, known to the runtime.
+/// The same sockets, registered with the runtime.
 struct Sockets {
     proxy: tokio_net::TcpListener,
     dns_udp: Option<tokio_net::UdpSocket>,
@@ -180,7 +179,7 @@ impl Sockets {
     fn register(listeners: Listeners, runtime: &Runtime) -> io::Result<Self> {
         let _context = runtime.enter();
         let tcp = |listener: TcpListener| {
-            // A client whose connection finds no room in the queue waits a second for its next try.
+            // A client that finds the queue full retries only after a second.
             rustix::net::listen(&listener, QUEUE)?;
             listener.set_nonblocking(true)?;
             tokio_net::TcpListener::from_std(listener)
@@ -199,7 +198,7 @@ impl Sockets {
 }
 
 fn work(runtime: Runtime, sockets: Sockets, core: Arc<Core>, alive: PipeWriter) {
-    // Closed when this thread ends, also by a panic: that is how the owner hears of it.
+    // Closed when this thread ends, also by a panic, which is how the owner notices.
     let _alive = alive;
     runtime.block_on(async {
         let mut stop = core.stop.subscribe();
@@ -226,7 +225,7 @@ fn work(runtime: Runtime, sockets: Sockets, core: Arc<Core>, alive: PipeWriter) 
         }
         let _ = stop.wait_for(|stop| *stop).await;
     });
-    // Connections end here. A lookup that hangs in the resolver must not hold us up.
+    // Ends all connections. A lookup that hangs in the resolver must not delay this.
     runtime.shutdown_background();
 }
 
@@ -243,12 +242,12 @@ fn spawn_accept<F>(
         let _alarm = Alarm(Arc::clone(&core));
         loop {
             let Ok((stream, end)) = listener.accept().await else {
-                // Out of descriptors, most likely: let some connections end.
+                // Most likely out of file descriptors: wait for some connections to end.
                 tokio::time::sleep(Duration::from_millis(20)).await;
                 continue;
             };
             let Some(place) = core.gate.enter().await else { return };
-            // One that has gone already needs nothing.
+            // The client has disconnected already.
             let Ok(door) = stream.local_addr() else { continue };
             let caller = Caller { transport: Transport::Tcp, end, door };
             let alarm = Alarm(Arc::clone(&core));
@@ -262,7 +261,7 @@ fn spawn_accept<F>(
 }
 
 /// Ends the proxy when the task that holds it panics. The runtime would go on without that task, and
-/// nobody would know that half of the network is gone.
+/// the failure would not be noticed.
 struct Alarm(Arc<Core>);
 
 impl Drop for Alarm {

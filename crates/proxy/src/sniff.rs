@@ -1,4 +1,4 @@
-//! What a client begins to speak, told from its first bytes.
+//! Recognises the protocol of a connection by the client's first bytes.
 
 use crate::tls;
 
@@ -9,18 +9,18 @@ pub enum Protocol {
     Tls,
     /// TLS in a form that cannot name a server.
     NamelessTls,
-    /// HTTP/1 in the clear: every request names a host.
+    /// HTTP/1 without TLS: every request names a host.
     Http,
-    /// Anything else: passes as it is.
+    /// Anything else: forwarded as it is.
     Opaque,
 }
 
-/// Where plain HTTP is expected, and nothing else is let through but TLS.
+/// On this port only HTTP and TLS are allowed.
 const HTTP_PORT: u16 = 80;
-/// A first line that is longer is not waited for.
+/// A longer first line is judged by its beginning.
 const LINE_LIMIT: usize = 16 * 1024;
 
-/// Tells the protocol, or `None` as long as the bytes could still become either.
+/// The protocol, or `None` while more bytes are needed.
 pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
     match bytes {
         [] | [0x16 | 0x80..=0xff] | [0x80..=0xff, _] | [0x80..=0xff, _, 0x01] => return None,
@@ -29,10 +29,10 @@ pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
         _ if port == HTTP_PORT => return Some(Protocol::Http),
         _ => {}
     }
-    // Servers skip empty lines in front of a request, so they must not hide one from us.
+    // Servers skip empty lines before a request, so we must skip them as well.
     let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n'))?;
     let line = bytes.get(start..).unwrap_or_default();
-    // Decided by the first byte that ends a line or belongs in none, so that no later one changes it.
+    // The first byte that ends a line or is invalid in one decides, so later bytes change nothing.
     let stop = line.iter().position(|byte| *byte == b'\n' || is_never_in_a_line(*byte));
     let first = line.get(..stop.unwrap_or(line.len())).unwrap_or(line);
     let http = if first.len() > LINE_LIMIT {
@@ -45,14 +45,14 @@ pub fn sniff(bytes: &[u8], port: u16) -> Option<Protocol> {
     Some(if http { Protocol::Http } else { Protocol::Opaque })
 }
 
-/// Whether a server might take the line for a request, however badly it is written.
+/// Whether a lenient server might accept the line as a request.
 fn is_request_line(line: &[u8]) -> bool {
     let words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let mut words = words.skip(1);
     words.any(|word| word.get(..5).is_some_and(|start| start.eq_ignore_ascii_case(b"HTTP/")))
 }
 
-/// The same for a line without a proper end: too long, or with a byte that some servers overlook.
+/// The same for a line that is too long or contains a byte that some servers ignore.
 fn begins_like_request(line: &[u8]) -> bool {
     let method = line.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
     let target = line.get(method..).unwrap_or_default().trim_ascii_start();
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn protocols_are_told_apart() {
+    fn protocols_are_recognised() {
         for (bytes, port, protocol) in [
             (&b""[..], 443, None),
             (b"\x16", 443, None),

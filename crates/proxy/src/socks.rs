@@ -1,38 +1,38 @@
-//! The messages of SOCKS 5 (RFC 1928), as far as a client without a password needs them.
+//! The messages of SOCKS 5 (RFC 1928) that a client without a password needs.
 
 use model::{Host, HostError};
 
-/// Why a message is no SOCKS 5 that is understood here.
+/// Why a message is not valid SOCKS 5.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SocksError {
     /// Another version.
-    #[error("this is not SOCKS 5")]
+    #[error("not SOCKS 5")]
     Version,
-    /// Bytes that the protocol keeps at zero.
+    /// A reserved byte that is not zero.
     #[error("a reserved byte is not zero")]
     Reserved,
-    /// A kind of address that does not exist.
-    #[error("this kind of address is not known")]
+    /// An unknown address type.
+    #[error("unknown address type")]
     AddressKind,
     /// Port zero.
-    #[error("port 0 cannot be reached")]
+    #[error("port 0 is not valid")]
     Port,
-    /// A name that is no host.
-    #[error("`{text}` names no host: {error}")]
+    /// An invalid host name.
+    #[error("invalid host `{text}`: {error}")]
     Host {
-        /// The name, as far as it is text.
+        /// The name, with invalid bytes replaced.
         text: String,
         /// What is wrong.
         error: HostError,
-        /// The port that was asked for.
+        /// The requested port.
         port: u16,
     },
 }
 
-/// What a client wants.
+/// A client's request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SocksRequest {
-    /// The command; only [`CONNECT`] is served.
+    /// The command; only [`CONNECT`] is supported.
     pub command: u8,
     /// The host.
     pub host: Host,
@@ -43,32 +43,32 @@ pub struct SocksRequest {
 /// The command to connect.
 pub(crate) const CONNECT: u8 = 1;
 
-/// The answers that are given.
+/// The replies that are sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Reply {
     /// Connected.
     Fine = 0,
-    /// Something failed here.
+    /// A general failure.
     Failure = 1,
-    /// The rules do not allow it.
+    /// The rules deny it.
     Refused = 2,
     /// The host cannot be reached.
     Unreachable = 4,
-    /// Only CONNECT is served.
+    /// The command is not supported.
     Command = 7,
-    /// The kind of address is not known.
+    /// The address type is unknown.
     AddressKind = 8,
 }
 
 impl Reply {
-    /// The reply as it goes over the wire. The bound address is nobody's business.
+    /// The bytes of the reply. The bound address is left zero, because clients do not need it.
     pub(crate) fn bytes(self) -> [u8; 10] {
         [5, self as u8, 0, 1, 0, 0, 0, 0, 0, 0]
     }
 }
 
-/// Reads the greeting: how long it is, and whether the client can do without a password.
+/// Parses the greeting. Returns its length, and whether the client accepts no authentication.
 pub fn greeting(bytes: &[u8]) -> Result<Option<(usize, bool)>, SocksError> {
     match bytes {
         [] | [5] => Ok(None),
@@ -80,7 +80,7 @@ pub fn greeting(bytes: &[u8]) -> Result<Option<(usize, bool)>, SocksError> {
     }
 }
 
-/// Reads the request: how long it is, and what it asks for.
+/// Parses the request. Returns its length and content.
 pub fn request(bytes: &[u8]) -> Result<Option<(usize, SocksRequest)>, SocksError> {
     match bytes {
         [] | [5] | [5, _] | [5, _, 0] | [5, _, 0, 1 | 3 | 4] => Ok(None),
@@ -100,7 +100,7 @@ pub fn request(bytes: &[u8]) -> Result<Option<(usize, SocksRequest)>, SocksError
     }
 }
 
-/// How long an address is, with the length byte of a name.
+/// The length of an address, including the length byte of a name.
 fn address_length(kind: u8, rest: &[u8]) -> Result<Option<usize>, SocksError> {
     match (kind, rest) {
         (1, _) => Ok(Some(4)),

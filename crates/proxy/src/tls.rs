@@ -1,35 +1,35 @@
-//! The first message of a TLS connection: which server does it say it is for?
+//! Finds the server name in the first message of a TLS connection.
 //!
-//! Reads only as far as that question needs, and calls everything unreadable that two readers
-//! could read differently. Nothing is decrypted.
+//! Parses only what is needed for that. A message that two parsers could read differently counts as
+//! unreadable. Nothing is decrypted.
 
 use model::Host;
 use policy::ServerName;
 
-/// What a connection's first bytes say.
+/// The result of parsing a connection's first bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hello {
     /// More bytes are needed.
     More,
-    /// A whole `ClientHello`, up to this many bytes, and the server it names.
+    /// A whole `ClientHello`: the server it names, and its length.
     Said(ServerName, usize),
 }
 
-/// No honest `ClientHello` is longer, even with post-quantum keys.
+/// Real messages are shorter, even with post-quantum keys.
 const HELLO_LIMIT: usize = 16 * 1024;
 
-/// Whether the bytes begin as a TLS record with a handshake message would.
+/// Whether the bytes begin like a TLS record with a handshake message.
 pub(crate) fn looks_like_tls(bytes: &[u8]) -> bool {
     matches!(bytes, [0x16, 0x03, ..])
 }
 
-/// Whether the bytes begin with the `ClientHello` of SSL 2, which some servers still take and which
-/// has no room for a name.
+/// Whether the bytes begin with the `ClientHello` of SSL 2, which some servers still accept and which
+/// cannot contain a name.
 pub(crate) fn looks_like_ssl2(bytes: &[u8]) -> bool {
     matches!(bytes, [length, _, 0x01, 0x03, ..] if length & 0x80 != 0)
 }
 
-/// Reads a `ClientHello` from the bytes of one direction, from the first record on.
+/// Parses a `ClientHello` from the client's bytes, starting with the first record.
 pub fn client_hello(bytes: &[u8]) -> Hello {
     let mut message = Vec::new();
     let mut rest = bytes;
@@ -49,12 +49,12 @@ pub fn client_hello(bytes: &[u8]) -> Hello {
         // One record: type, version, length, and that many bytes. A message may span several.
         match rest {
             [kind, ..] if *kind != 0x16 => {
-                return Hello::Said(unreadable("another record cuts it in two"), bytes.len());
+                return Hello::Said(unreadable("it is interrupted by another record"), bytes.len());
             }
             [_, 0x03, _, high, low, tail @ ..] => {
                 let length = usize::from(u16::from_be_bytes([*high, *low]));
                 if length == 0 || length > 16 * 1024 + 256 {
-                    return Hello::Said(unreadable("a record has no proper length"), bytes.len());
+                    return Hello::Said(unreadable("a record has an invalid length"), bytes.len());
                 }
                 let Some((fragment, tail)) = tail.split_at_checked(length) else {
                     return Hello::More;
@@ -63,7 +63,7 @@ pub fn client_hello(bytes: &[u8]) -> Hello {
                 rest = tail;
             }
             [_, version, ..] if *version != 0x03 => {
-                return Hello::Said(unreadable("a record has no known version"), bytes.len());
+                return Hello::Said(unreadable("a record has an unknown version"), bytes.len());
             }
             _ => return Hello::More,
         }
@@ -74,7 +74,7 @@ fn unreadable(why: &str) -> ServerName {
     ServerName::Unreadable(why.to_owned())
 }
 
-/// The body of the `ClientHello` at the start, once it is whole.
+/// The body of the `ClientHello` at the start, once it is complete.
 fn handshake_body(message: &[u8]) -> Result<Option<&[u8]>, &'static str> {
     match message {
         [0x01, a, b, c, rest @ ..] => {
@@ -85,7 +85,7 @@ fn handshake_body(message: &[u8]) -> Result<Option<&[u8]>, &'static str> {
             Ok(rest.get(..length))
         }
         [] | [0x01, ..] => Ok(None),
-        _ => Err("it is no ClientHello"),
+        _ => Err("it is not a ClientHello"),
     }
 }
 
@@ -99,12 +99,12 @@ fn server_name(body: &[u8]) -> Result<ServerName, &'static str> {
     body.prefixed_16()?;
     body.prefixed_8()?;
     if body.0.is_empty() {
-        // Before extensions were invented, there were none.
+        // Old versions have no extensions.
         return Ok(ServerName::Absent);
     }
     let mut extensions = Reader(body.prefixed_16()?);
     if !body.0.is_empty() {
-        return Err("bytes follow its end");
+        return Err("there are bytes after its end");
     }
     let (mut name, mut encrypted) = (None, false);
     while !extensions.0.is_empty() {
@@ -123,24 +123,24 @@ fn server_name(body: &[u8]) -> Result<ServerName, &'static str> {
     })
 }
 
-/// The one name in the extension: the format has room for more, and nobody may use it.
+/// The one name in the extension. The format allows more, but RFC 6066 does not.
 fn host_name(content: &[u8]) -> Result<Host, &'static str> {
     let mut content = Reader(content);
     let mut list = Reader(content.prefixed_16()?);
     let (kind, name) = (list.take(1)?, list.prefixed_16()?);
     if kind != [0] || !list.0.is_empty() || !content.0.is_empty() {
-        return Err("its list of names holds more than one host name");
+        return Err("it names more than one server");
     }
-    let name = std::str::from_utf8(name).map_err(|_| "its server name is no text")?;
-    Host::parse(name).map_err(|_| "its server name is no host name")
+    let name = std::str::from_utf8(name).map_err(|_| "its server name is not text")?;
+    Host::parse(name).map_err(|_| "its server name is not a host name")
 }
 
-/// What is left to read.
+/// The unread bytes.
 struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], &'static str> {
-        let (taken, rest) = self.0.split_at_checked(count).ok_or("it is cut off")?;
+        let (taken, rest) = self.0.split_at_checked(count).ok_or("it is incomplete")?;
         self.0 = rest;
         Ok(taken)
     }
@@ -148,7 +148,7 @@ impl<'a> Reader<'a> {
     fn number_16(&mut self) -> Result<u16, &'static str> {
         match self.take(2)? {
             [high, low] => Ok(u16::from_be_bytes([*high, *low])),
-            _ => Err("it is cut off"),
+            _ => Err("it is incomplete"),
         }
     }
 
@@ -222,7 +222,7 @@ mod tests {
             for end in 0..bytes.len() {
                 assert_eq!(client_hello(&bytes[..end]), Hello::More, "{size} {end}");
             }
-            // What follows the message is not its business.
+            // Bytes after the message are not part of it.
             let longer = [&bytes[..], &[0x14, 3, 3, 0, 1, 1]].concat();
             assert_eq!(client_hello(&longer), Hello::Said(expected.clone(), bytes.len()));
         }

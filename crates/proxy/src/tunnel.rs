@@ -1,7 +1,8 @@
-//! A client and a server that are connected: what may pass between them?
+//! Forwards bytes between a connected client and server.
 //!
-//! The client's first bytes decide. TLS has to name the server that was asked for; plain HTTP goes
-//! on request by request; everything else passes as it is, for it was asked for by name and port.
+//! The client's first bytes decide how. TLS must name the server that the client connected to. Plain
+//! HTTP is judged request by request. Everything else is forwarded unchanged, because its host and
+//! port were already judged.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +15,7 @@ use tokio::net::TcpStream;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-use crate::core::{Asked, Core};
+use crate::core::{Core, Destination};
 use crate::dial::Server;
 use crate::http::serve::{HEAD_TIME, Side, serve};
 use crate::observer::Route;
@@ -23,43 +24,45 @@ use crate::sniff::{Protocol, sniff};
 use crate::tls::{Hello, client_hello};
 use crate::wire::{Wire, fill, write_all};
 
-/// How long a client may stay silent before its server may speak, where servers speak first.
+/// How long to wait for the client's first bytes before the server's bytes are forwarded.
 const GRACE: Duration = Duration::from_millis(300);
-/// Where clients speak first, and the server's words can wait for theirs.
+/// On these ports clients send first, so the server's bytes always wait for theirs.
 const CLIENT_FIRST: [u16; 2] = [80, 443];
 
-/// Carries everything between the two until they are done.
+/// Forwards everything between the two until both are done.
 pub(crate) async fn carry(core: &Arc<Core>, mut client: Wire, mut server: Server) {
     if client.buffer.is_empty() {
-        // It held the request for this tunnel; the client may be silent for long.
+        // Free the memory of the request for this tunnel; the client may be idle for a long time.
         client.buffer = BytesMut::new();
     }
     match both_ways(core, &mut client, &mut server).await {
-        // Who has heard the server speak first does not speak HTTP.
+        // In HTTP the server does not send first.
         Outcome::Http if server.received.load(Ordering::Relaxed) == 0 => {
             Box::pin(serve(core, client, Side::Server(Box::new(server)))).await;
         }
-        Outcome::Http => core.observer.malformed(&server.asked.client, "HTTP out of place"),
-        Outcome::Refused if server.asked.route == Route::Transparent => client.reset(),
+        Outcome::Http => core
+            .observer
+            .malformed(&server.destination.client, "HTTP request after the server sent data"),
+        Outcome::Refused if server.destination.route == Route::Transparent => client.reset(),
         Outcome::Ended | Outcome::Done | Outcome::Refused => {}
     }
 }
 
 enum Outcome {
-    /// The client has said all it wants to say.
+    /// The client closed its writing side.
     Ended,
-    /// It is over for both.
+    /// Both directions have ended.
     Done,
-    /// The client speaks HTTP, and has said nothing to the server yet.
+    /// The client speaks HTTP, and nothing has been forwarded yet.
     Http,
-    /// The client wants another server than it asked for.
+    /// The client named another server than it connected to.
     Refused,
 }
 
-/// What is left of one direction of a connection.
+/// The direction from the client to the server.
 struct Up<'a> {
     core: &'a Core,
-    asked: &'a Asked,
+    destination: &'a Destination,
     from: &'a TcpStream,
     buffer: &'a mut BytesMut,
     to: &'a TcpStream,
@@ -69,8 +72,8 @@ struct Up<'a> {
 async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outcome {
     let decided = Notify::new();
     let (from, to) = (&client.stream, &server.wire.stream);
-    let asked = &server.asked;
-    let mut up = Up { core, asked, from, buffer: &mut client.buffer, to, sent: &server.sent };
+    let destination = &server.destination;
+    let mut up = Up { core, destination, from, buffer: &mut client.buffer, to, sent: &server.sent };
     let up = async {
         match up.pass(&decided).await {
             Ok(()) => match one(from, to, &server.sent).await {
@@ -80,15 +83,15 @@ async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outco
             Err(outcome) => outcome,
         }
     };
-    // A client that stays silent may be waiting for its server, so after a moment the server's
-    // words pass; the client's own are still read before they do.
+    // A client that sends nothing may be waiting for its server, so after a moment the server's bytes
+    // are forwarded. The client's bytes are still judged before they are forwarded.
     let down = async {
-        if CLIENT_FIRST.contains(&asked.port) {
+        if CLIENT_FIRST.contains(&destination.port) {
             decided.notified().await;
         } else {
             let _ = timeout(GRACE, decided.notified()).await;
         }
-        // Bytes that came with the answer of an upstream proxy.
+        // Bytes that came with the response of an upstream proxy.
         let first = &server.wire.buffer;
         server.received.fetch_add(size(first), Ordering::Relaxed);
         write_all(from, first).await.map_err(|_| PumpError::Writing)?;
@@ -99,7 +102,7 @@ async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outco
         biased;
         outcome = &mut up => match outcome {
             Outcome::Ended => {
-                // It may listen on, or it may be gone, which shows only as an error.
+                // The client may still read, or be gone, which is noticed only as an error.
                 tokio::select! {
                     _ = down => {}
                     _ = from.ready(Interest::ERROR) => {}
@@ -116,7 +119,7 @@ async fn both_ways(core: &Core, client: &mut Wire, server: &mut Server) -> Outco
 }
 
 impl Up<'_> {
-    /// Passes on what a client begins with, once it is known that it may pass.
+    /// Forwards a client's first bytes once they are judged.
     async fn pass(&mut self, decided: &Notify) -> Result<(), Outcome> {
         let protocol = self.first_words().await.ok_or(Outcome::Done)?;
         let ready = match protocol {
@@ -134,22 +137,22 @@ impl Up<'_> {
             self.second_hello().await?;
         }
         let last = self.forward(self.buffer.len()).await;
-        // From here on bytes go past this buffer; a tunnel may stand for days.
+        // Later bytes do not use this buffer, and a tunnel may stay open for days.
         *self.buffer = BytesMut::new();
         last
     }
 
-    /// What is spoken, or `None` where nothing is.
+    /// The protocol, or `None` if the client sends nothing.
     async fn first_words(&mut self) -> Option<Protocol> {
-        let (core, from, port) = (self.core, self.from, self.asked.port);
+        let (core, from, port) = (self.core, self.from, self.destination.port);
         let buffer = &mut *self.buffer;
         let words = async {
             loop {
                 if let Some(protocol) = sniff(buffer, port) {
                     return Some(protocol);
                 }
-                // Once it has begun, a client has no reason to stop in the middle of a line; and
-                // where clients speak first, none to stay silent.
+                // A client has no reason to pause in the middle of a line, or before its first byte
+                // on ports where clients send first.
                 let silent = buffer.is_empty() && !CLIENT_FIRST.contains(&port);
                 let count = match fill(from, buffer) {
                     wait if silent => wait.await.ok()?,
@@ -163,7 +166,7 @@ impl Up<'_> {
         core.gate.waiting(words).await.ok()?
     }
 
-    /// Reads a whole `ClientHello`, judges it, and says how long it is.
+    /// Reads a whole `ClientHello`, judges it, and returns its length.
     async fn hello(&mut self) -> Result<usize, Outcome> {
         let reading = async {
             loop {
@@ -178,8 +181,8 @@ impl Up<'_> {
         Ok(length)
     }
 
-    /// A server may ask for another `ClientHello`, and the second must not name another server than
-    /// the first. Whatever else a client says next is encrypted, or comes after the choice.
+    /// A server may ask for a second `ClientHello`, which must not name another server than the first.
+    /// Anything else that the client sends next is encrypted, or comes after the server was chosen.
     async fn second_hello(&mut self) -> Result<(), Outcome> {
         loop {
             match &self.buffer[..] {
@@ -202,8 +205,9 @@ impl Up<'_> {
 
     async fn require(&self, said: &ServerName) -> Result<(), Outcome> {
         let network = self.core.rules().network;
-        let reason = policy::server_name(&network, &self.asked.host, self.asked.port, said);
-        self.core.require(self.asked, reason).await.map_err(|_| Outcome::Refused)
+        let reason =
+            policy::server_name(&network, &self.destination.host, self.destination.port, said);
+        self.core.require(self.destination, reason).await.map_err(|_| Outcome::Refused)
     }
 
     async fn more(&mut self) -> Result<(), Outcome> {

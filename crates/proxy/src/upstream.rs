@@ -1,14 +1,14 @@
-//! The proxy that the user's own environment names for the way out.
+//! The upstream proxy that the user's environment sets.
 
 use std::net::IpAddr;
 
 use base64::Engine as _;
 use model::{Host, HostError};
 
-/// Which proxy the supervisor dials instead of the server itself.
+/// Which proxy to connect to instead of the server itself.
 ///
-/// Behind it the address of a *name* is not known here, so only addresses that were asked for as
-/// such can be refused for being private.
+/// It resolves names, so their addresses are not known here. Only an address that a client requested
+/// directly can be denied for being private.
 #[derive(Debug, Clone, Default)]
 pub struct Upstream {
     http: Option<UpstreamProxy>,
@@ -26,23 +26,23 @@ pub(crate) struct UpstreamProxy {
 }
 
 impl std::fmt::Debug for UpstreamProxy {
-    /// Credentials belong in no log.
+    /// Leaves out the credentials, so that they are in no log.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.host.with_port(self.port))
     }
 }
 
-/// Why a variable names no proxy that can be used.
+/// Why the proxy in a variable cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UpstreamError {
-    /// A proxy that is not spoken to in plain HTTP.
-    #[error("the proxy `{0}` is not spoken to in plain http")]
+    /// A proxy with another scheme than `http`.
+    #[error("unsupported proxy `{0}`: only http:// proxies are supported")]
     Scheme(String),
-    /// No host.
-    #[error("the proxy names no host: {0}")]
+    /// An invalid host.
+    #[error("invalid host in the proxy URL: {0}")]
     Host(HostError),
-    /// A user name or password with a broken escape.
-    #[error("the proxy's user name or password is malformed")]
+    /// A user name or password with an invalid escape.
+    #[error("invalid user name or password in the proxy URL")]
     Credentials,
 }
 
@@ -55,7 +55,7 @@ enum Exempt {
 }
 
 impl Upstream {
-    /// Reads the values of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
+    /// Parses the values of `HTTP_PROXY`, `HTTPS_PROXY` and `NO_PROXY`.
     pub fn from_variables(
         http: Option<&str>,
         https: Option<&str>,
@@ -70,7 +70,7 @@ impl Upstream {
         Ok(Self { http: proxy(http)?, https: proxy(https)?, exempt: exempt.collect() })
     }
 
-    /// The proxy for a connection, if there is one. This machine is always dialled directly.
+    /// The proxy for a connection, if there is one. This machine is always reached directly.
     pub(crate) fn for_host(&self, host: &Host, port: u16) -> Option<&UpstreamProxy> {
         if host.is_local() || self.exempt.iter().any(|entry| entry.covers(host)) {
             return None;
@@ -117,7 +117,7 @@ impl Exempt {
     }
 }
 
-/// A name covers its subdomains too, with or without a dot or `*.` in front, as everywhere else.
+/// A name includes its subdomains, with or without a dot or `*.` before it, as in other programs.
 fn exempt(entry: &str) -> Option<Exempt> {
     if entry == "*" {
         return Some(Exempt::All);
@@ -147,7 +147,7 @@ fn within(address: IpAddr, network: IpAddr, bits: u32) -> bool {
     }
 }
 
-/// Undoes percent-encoding, which passwords in URLs need.
+/// Decodes percent-encoding, which passwords in URLs need.
 fn decode(text: &str) -> Option<Vec<u8>> {
     let mut bytes = text.bytes();
     let mut plain = Vec::with_capacity(text.len());

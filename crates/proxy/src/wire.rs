@@ -1,4 +1,4 @@
-//! [`Wire`]: a socket with the bytes that were read from it and not yet used.
+//! [`Wire`]: a socket, and the bytes that were read from it but not used yet.
 
 use std::io;
 use std::time::Duration;
@@ -14,13 +14,13 @@ pub(crate) struct Wire {
     pub(crate) buffer: BytesMut,
 }
 
-/// How much is read at once before it is known what is spoken.
+/// How much is read at once before the protocol is known.
 const STEP: usize = 4 * 1024;
 
 impl Wire {
-    /// Takes over a socket. Peers that vanish without a word are noticed.
+    /// Takes over a socket, and turns on keep-alive to notice peers that vanish.
     pub(crate) fn new(stream: TcpStream) -> Self {
-        // None of this is needed for a connection to work.
+        // A connection works without these options, so errors are ignored.
         let _ = stream.set_nodelay(true);
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = sockopt::set_tcp_keepidle(&stream, Duration::from_mins(1));
@@ -37,8 +37,8 @@ impl Wire {
         write_all(&self.stream, bytes).await
     }
 
-    /// Says the last word and makes sure that it can be heard: a socket that is closed while bytes
-    /// wait in it resets the connection, and the word is lost.
+    /// Writes the last bytes, then reads until the peer closes. A socket that is closed with unread
+    /// bytes resets the connection, and the peer would lose the last bytes.
     pub(crate) async fn finish(mut self, last: &[u8]) {
         const PATIENCE: Duration = Duration::from_secs(2);
         let drained = async {
@@ -64,8 +64,8 @@ impl Wire {
     }
 }
 
-/// Reads what there is. Zero means that nothing more will come. Memory is taken only once there is
-/// something to read, so idle connections hold none.
+/// Reads what is available. Zero means end of file. Memory is allocated only once there is something
+/// to read, so idle connections hold none.
 pub(crate) async fn fill(stream: &TcpStream, buffer: &mut BytesMut) -> io::Result<usize> {
     // A peer that never pauses must not keep the others waiting.
     tokio::task::consume_budget().await;
@@ -91,7 +91,7 @@ pub(crate) async fn write_all(stream: &TcpStream, mut bytes: &[u8]) -> io::Resul
     Ok(())
 }
 
-/// Tells the peer that nothing more will come.
+/// Closes the writing side, so that the peer sees end of file.
 pub(crate) fn shut(stream: &TcpStream) {
     let _ = rustix::net::shutdown(stream, rustix::net::Shutdown::Write);
 }

@@ -297,7 +297,7 @@ fn doctor_knows_from_the_client_which_settings_it_takes() {
     let mut nested = good.clone();
     nested["sandbox"] = json!({"network": {"allowedDomains": 5}});
     for (settings, expected) in [
-        (good, "Claude Code takes it"),
+        (good, "Claude Code accepts it"),
         (dropped, "may ignore all of it: hooks.PreToolUse.1"),
         (nested, "may ignore all of it: sandbox.network.allowedDomains"),
     ] {
@@ -305,7 +305,7 @@ fn doctor_knows_from_the_client_which_settings_it_takes() {
         let output = stage.ringwall(&home, &["doctor"]);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.contains(expected), "{said}");
-        assert_eq!(output.status.success(), expected.ends_with("takes it"), "{said}");
+        assert_eq!(output.status.success(), expected.ends_with("accepts it"), "{said}");
     }
 }
 

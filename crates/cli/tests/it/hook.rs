@@ -170,7 +170,7 @@ fn a_closed_stdout_is_a_block() {
     child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(crate::world::text(&output.stderr).contains("the answer could not be written"));
+    assert!(crate::world::text(&output.stderr).contains("cannot write the answer"));
 }
 
 #[cfg(debug_assertions)]

@@ -101,7 +101,7 @@ fn a_byte_order_mark_is_no_obstacle() {
     world.write(SETTINGS, before);
     world.said(&["install", "claude"]);
     assert!(world.read(SETTINGS).starts_with("\u{feff}{"));
-    assert!(world.said(&["doctor"]).contains("refuses what it must"));
+    assert!(world.said(&["doctor"]).contains("denies what it must"));
     world.said(&["uninstall", "claude"]);
     assert_eq!(world.read(SETTINGS), before);
 }
@@ -125,7 +125,7 @@ fn doctor_calls_the_installed_hook_and_notices_one_that_is_broken() {
     let world = World::new();
     world.said(&["install", "claude"]);
     let said = world.said(&["doctor"]);
-    assert!(said.contains("refuses what it must, passes what it may"), "{said}");
+    assert!(said.contains("denies what it must deny, allows a harmless call"), "{said}");
     // The log has the calls as doctor's own, and does not list them among the denials.
     let seen = world.said(&["audit", "query"]);
     assert!(seen.contains("sandbox-switch") && seen.contains("ringwall-doctor-"), "{seen}");
@@ -153,9 +153,9 @@ fn doctor_calls_the_installed_hook_and_notices_one_that_is_broken() {
     );
     let sleeper = script(&world, "sleeper/ringwall", "sleep 600");
     for (program, expected) in [
-        ("/nonexistent/ringwall", "answered nothing usable"),
-        (&nothing, "let a call pass that must be refused"),
-        (&only_the_flag, "reading outside the workspace"),
+        ("/nonexistent/ringwall", "gave no valid answer"),
+        (&nothing, "allowed a call that must be denied"),
+        (&only_the_flag, "a read outside the workspace"),
         (&sleeper, "no answer within"),
     ] {
         world.write(SETTINGS, &good.replace(BINARY, program));
@@ -173,8 +173,12 @@ fn doctor_notices_every_change_to_the_settings() {
         ("{", "{// mine\n\"disableAllHooks\": true,", "not valid JSON"),
         ("{", "{\"disableAllHooks\": true,", "`disableAllHooks` switches hooks off"),
         ("{", "{\"env\": {\"CLAUDE_CODE_SAFE_MODE\": \"1\"},", "switches hooks off"),
-        ("{", "{\"model\": 5,", "cannot use `model`"),
-        ("{", "{\"permissions\": {\"allow\": \"Bash\"},", "cannot use `permissions`"),
+        ("{", "{\"model\": 5,", "does not accept the value of `model`"),
+        (
+            "{",
+            "{\"permissions\": {\"allow\": \"Bash\"},",
+            "does not accept the value of `permissions`",
+        ),
         ("\"matcher\": \"*\"", "\"matcher\": \"WebSearch\"", "its matcher is another"),
         ("\"timeout\": 10", "\"timeout\": 10, \"async\": true", "`async`"),
         ("\"timeout\": 10", "\"timeout\": 10, \"if\": \"Bash(git *)\"", "`if`"),
@@ -190,9 +194,9 @@ fn doctor_notices_every_change_to_the_settings() {
         doctor_finds(&world, &[expected]);
     }
     world.write(SETTINGS, "{}");
-    doctor_finds(&world, &["the hook that was installed here is gone"]);
+    doctor_finds(&world, &["the hook that was installed here was removed"]);
     std::fs::remove_file(world.root.join(SETTINGS)).unwrap();
-    doctor_finds(&world, &["it is gone, and the hook with it"]);
+    doctor_finds(&world, &["the file was removed, and the hook with it"]);
     world.write(SETTINGS, &good);
     let output = world.ringwall(&["doctor", "--json"]);
     let json: Value = serde_json::from_str(&text(&output.stdout)).unwrap();
@@ -213,11 +217,11 @@ fn doctor_asks_the_client_and_believes_only_one_that_minds_broken_settings() {
     };
     world.said(&["install", "claude"]);
     let said = doctor(broken);
-    assert!(said.contains("Claude Code takes it"), "{said}");
+    assert!(said.contains("Claude Code accepts it"), "{said}");
     let said = doctor(&format!("{broken} {ours}"));
     assert!(said.contains("may ignore all of it: model: Expected string"), "{said}");
     for said in [doctor(ours), doctor("true")] {
-        assert!(said.contains("not proven that Claude Code takes it"), "{said}");
+        assert!(said.contains("cannot check whether Claude Code accepts it"), "{said}");
     }
 }
 
@@ -227,7 +231,7 @@ fn doctor_says_when_nothing_outside_is_refused() {
     world.write("home/.config/ringwall/ringwall.toml", "version = 1\nlevel = \"full\"\n");
     world.said(&["install", "claude"]);
     let said = world.said(&["doctor"]);
-    assert!(said.contains("so none was tried") && said.contains("refuses what it must"), "{said}");
+    assert!(said.contains("was not tried") && said.contains("denies what it must"), "{said}");
 }
 
 #[test]
@@ -243,7 +247,7 @@ fn a_binary_of_another_name_is_installed_once_and_found() {
     let doctor = run(&["doctor"]);
     assert!(doctor.status.success(), "{}", text(&doctor.stdout));
     // The list knows it, whoever asks.
-    assert!(world.said(&["doctor"]).contains("refuses what it must"));
+    assert!(world.said(&["doctor"]).contains("denies what it must"));
     world.said(&["install", "claude"]);
     let settings: Value = serde_json::from_str(&world.read(SETTINGS)).unwrap();
     assert_eq!(settings["hooks"]["PreToolUse"].as_array().unwrap().len(), 1);
@@ -274,9 +278,9 @@ fn a_phase_survives_another_install_and_other_arguments_are_reported() {
     world.write(SETTINGS, &format!("{} --phase plan{}", &good[..at], &good[at..]));
     assert!(world.said(&["install", "claude"]).contains("kept `--phase plan`"));
     assert!(!world.read(SETTINGS).contains("hook claude\""));
-    assert!(world.said(&["doctor"]).contains("refuses what it must"));
+    assert!(world.said(&["doctor"]).contains("denies what it must"));
     world.write(SETTINGS, &good.replace("hook claude", "hook claude --level full"));
-    assert!(world.said(&["install", "claude"]).contains("took out `--level full`"));
+    assert!(world.said(&["install", "claude"]).contains("removed `--level full`"));
     assert!(!world.read(SETTINGS).contains("--level"));
 }
 
@@ -393,7 +397,7 @@ fn a_binary_in_a_path_with_a_space_works() {
     assert!(run(&["install", "claude"]).status.success());
     let doctor = run(&["doctor"]);
     assert!(doctor.status.success(), "{}", text(&doctor.stdout));
-    assert!(text(&doctor.stdout).contains("refuses what it must"));
+    assert!(text(&doctor.stdout).contains("denies what it must"));
 }
 
 #[test]
@@ -401,11 +405,11 @@ fn init_sets_up_a_project_and_keeps_what_is_there() {
     let world = World::new();
     std::fs::create_dir(world.home().join(".claude")).unwrap();
     let said = world.said(&["init"]);
-    assert!(said.contains("wrote") && said.contains("refuses what it must"), "{said}");
+    assert!(said.contains("wrote") && said.contains("denies what it must"), "{said}");
     let file = world.read("project/ringwall.toml");
     assert!(world.said(&["policy", "check"]).contains("is valid"));
     assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
     world.write("project/ringwall.toml", &format!("{file}# mine\n"));
-    assert!(world.said(&["init"]).contains("kept as it is"));
+    assert!(world.said(&["init"]).contains("unchanged"));
     assert!(world.read("project/ringwall.toml").ends_with("# mine\n"));
 }

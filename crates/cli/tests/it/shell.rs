@@ -523,7 +523,7 @@ fn the_rules_are_told_at_the_start_and_by_prompt() {
             "isolated git worktree",
             ground.worktree().to_str().unwrap(),
             ground.quarantine().to_str().unwrap(),
-            "A refusal begins with `ringwall:`",
+            "A denial begins with `ringwall:`",
         ] {
             assert!(told.contains(part), "{part} in {told}");
         }

@@ -1,29 +1,29 @@
-//! Which made-up address stands for which name.
+//! The made-up addresses and the names they stand for.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr};
 
 use model::Host;
 
-/// The addresses that were given out. They stay what they are as long as the proxy runs.
+/// The addresses that were given out. They do not change while the proxy runs.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     addresses: HashMap<Host, Ipv4Addr>,
     hosts: Vec<Host>,
 }
 
-/// 198.18.0.0/15 is set aside for tests of network devices, so no real server is there.
+/// 198.18.0.0/15 is reserved for benchmarks of network devices, so no real server has such an address.
 const FIRST: u32 = Ipv4Addr::new(198, 18, 1, 0).to_bits();
-/// Names beyond this get no address.
+/// Further names get no address.
 const CAPACITY: usize = 65_536;
 
-/// Whether an address is one that only the book can explain.
+/// Whether an address is in the range of made-up addresses.
 pub(crate) fn is_made_up(address: IpAddr) -> bool {
     matches!(address, IpAddr::V4(address) if matches!(address.octets(), [198, 18 | 19, ..]))
 }
 
 impl Book {
-    /// The address of a name, a new one if need be, unless the book is full.
+    /// The address of a name: a new one on first use, none if the book is full.
     pub(crate) fn address(&mut self, host: &Host) -> Option<Ipv4Addr> {
         if let Some(address) = self.addresses.get(host) {
             return Some(*address);

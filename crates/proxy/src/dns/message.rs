@@ -1,4 +1,4 @@
-//! Questions to a name server and the few answers that are given.
+//! DNS messages: parses queries and writes the few kinds of responses.
 
 use std::net::Ipv4Addr;
 
@@ -15,45 +15,45 @@ pub struct Question {
     pub kind: u16,
     id: [u8; 2],
     recursion: bool,
-    /// The question as it stands in the message; the answer repeats it.
+    /// The bytes of the question; the response repeats them.
     raw: Vec<u8>,
 }
 
-/// A message that is not answered by looking at its name.
+/// A message that is answered without looking at its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Rejected {
-    /// No answer at all: an answer to an answer would go round for ever.
+    /// No answer at all: an answer to an answer could loop forever.
     Silent,
     /// This answer, without a question in it.
     Answer(Vec<u8>),
 }
 
-/// The records that are known.
+/// The supported record types.
 pub(crate) const TYPE_A: u16 = 1;
 const TYPE_AAAA: u16 = 28;
 const TYPE_SVCB: u16 = 64;
 const TYPE_HTTPS: u16 = 65;
 const CLASS_IN: u16 = 1;
 
-/// How many seconds an answer may be kept. The addresses never change; the rules may.
+/// How many seconds an answer may be cached. The addresses never change, but the rules may.
 const LIFETIME: u32 = 10;
 
-/// The outcome of a question.
+/// A DNS response code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Code {
-    /// The name exists; there may be nothing of that type.
+    /// The name exists, but perhaps has no record of that type.
     Fine = 0,
-    /// The message is broken.
+    /// The message is malformed.
     Malformed = 1,
     /// There is no such name.
     NoSuchName = 3,
-    /// That is not done here.
+    /// The query is not supported.
     NotImplemented = 4,
 }
 
 impl Question {
-    /// Reads a message with one plain question in it.
+    /// Parses a message with one question.
     pub fn parse(bytes: &[u8]) -> Result<Self, Rejected> {
         let Some((header, rest)) = bytes.split_first_chunk::<12>() else {
             return Err(Rejected::Silent);
@@ -67,7 +67,7 @@ impl Question {
         if flags & 0x78 != 0 {
             return Err(reject(Code::NotImplemented));
         }
-        // One question, no answers, no authorities; what is added (EDNS) is read over.
+        // One question, no answers, no authorities; additional records (EDNS) are ignored.
         if !matches!(counts, [0, 1, 0, 0, 0, 0, 0, 0..=2]) || flags & 0x02 != 0 || more & 0x80 != 0
         {
             return Err(reject(Code::Malformed));
@@ -84,12 +84,12 @@ impl Question {
         Ok(Self { text, host, kind, id, recursion, raw })
     }
 
-    /// Whether the name's address is asked for in some form that an answer can be empty for.
+    /// Whether the record type is one for which an empty answer is valid.
     pub fn is_about_addresses(&self) -> bool {
         matches!(self.kind, TYPE_A | TYPE_AAAA | TYPE_SVCB | TYPE_HTTPS)
     }
 
-    /// The answer with a code and perhaps an address.
+    /// The response with a code and perhaps an address.
     pub fn answer(&self, code: Code, address: Option<Ipv4Addr>) -> Vec<u8> {
         let count = u8::from(address.is_some());
         let mut bytes = reply_header(self.id, self.recursion, code, 1, count);
@@ -111,7 +111,7 @@ fn reply_header(id: [u8; 2], recursion: bool, code: Code, questions: u8, answers
     vec![a, b, flags, 0x80 | code as u8, 0, questions, 0, answers, 0, 0, 0, 0]
 }
 
-/// The labels of the name at the start, and how long it is. Pointers are for answers.
+/// The labels of the name at the start, and its length. Pointers are not allowed in queries.
 fn labels(bytes: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
     let (mut labels, mut at) = (Vec::new(), 0);
     loop {
@@ -131,7 +131,7 @@ fn labels(bytes: &[u8]) -> Option<(Vec<&[u8]>, usize)> {
 fn host(labels: &[&[u8]]) -> (String, Result<Host, HostError>) {
     let shown: Vec<_> = labels.iter().map(|label| label.escape_ascii().to_string()).collect();
     let text = shown.join(".");
-    // A dot within a label would become a border between two.
+    // A dot within a label would look like a separator.
     let plain = labels.iter().all(|label| label.is_ascii() && !label.contains(&b'.'));
     let host = if plain {
         let name: Vec<_> = labels.iter().map(|label| String::from_utf8_lossy(label)).collect();

@@ -1,4 +1,4 @@
-//! Answers questions over UDP and TCP.
+//! Answers DNS queries over UDP and TCP.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::message::{Code, Question, Rejected, TYPE_A};
 use crate::core::Core;
 use crate::wire::Wire;
 
-/// How long a client may stay silent on a TCP connection.
+/// How long a TCP connection may be idle.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Answers every datagram.
 pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
-    // Questions are short; what is longer is cut off and rejected.
+    // Queries are short; longer ones are truncated and rejected.
     let mut buffer = [0; 1024];
     let Ok(door) = socket.local_addr() else { return };
     loop {
@@ -27,21 +27,21 @@ pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
                 let question = buffer.get(..count).unwrap_or_default();
                 let client = Caller { transport: Transport::Udp, end, door };
                 if let Some(reply) = answer(core, question, client).await {
-                    // A client that does not read its answers asks again.
+                    // A client that does not get its answer asks again.
                     let _ = socket.try_send_to(&reply, end);
                 }
             }
-            // Earlier answers that could not be delivered show up here.
+            // Errors of earlier answers that could not be delivered are reported here.
             Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
         }
     }
 }
 
-/// Answers the questions on one connection.
+/// Answers the queries on one connection.
 pub(crate) async fn connection(core: &Arc<Core>, mut client: Wire, address: Caller) {
     loop {
-        let asked = core.gate.waiting(timeout(PATIENCE, question(&mut client))).await;
-        let Ok(Ok(Some(question))) = asked else { return };
+        let destination = core.gate.waiting(timeout(PATIENCE, question(&mut client))).await;
+        let Ok(Ok(Some(question))) = destination else { return };
         let Some(reply) = answer(core, &question, address).await else { return };
         let length = u16::try_from(reply.len()).unwrap_or(0).to_be_bytes();
         if client.write(&[&length[..], &reply].concat()).await.is_err() {
@@ -65,8 +65,8 @@ async fn question(client: &mut Wire) -> Option<BytesMut> {
     }
 }
 
-/// The answer to one message. Names that are not allowed do not exist: a refusal would only make
-/// resolvers ask again.
+/// The answer to one message. For a name that is not allowed it is "no such name", because resolvers
+/// would repeat a query that is refused.
 async fn answer(core: &Core, bytes: &[u8], client: Caller) -> Option<Vec<u8>> {
     let question = match Question::parse(bytes) {
         Ok(question) => question,

@@ -1,20 +1,20 @@
-//! Bodies: how long they are, and the lines between chunks.
+//! Message bodies: their length, and the lines between chunks.
 
 /// How long a body is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Body {
-    /// There is none, and no field says anything about it.
+    /// There is none, and no header about it.
     Empty,
     /// This many bytes.
     Length(u64),
     /// In chunks, each with its own length.
     Chunked,
-    /// Until the connection ends. Only responses may do that.
+    /// Until the connection ends; allowed only for responses.
     UntilClose,
 }
 
 impl Body {
-    /// The field that says so.
+    /// The header for this length.
     pub(super) fn field(self) -> String {
         match self {
             Self::Empty | Self::UntilClose => String::new(),
@@ -24,17 +24,17 @@ impl Body {
     }
 }
 
-/// Why the line in front of a chunk cannot be read.
+/// The line before a chunk is invalid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a chunk is malformed")]
+#[error("malformed chunk")]
 pub struct ChunkError;
 
-/// Longer lines are refused; sixteen digits and a short extension fit.
+/// Longer lines are rejected; sixteen digits and a short extension fit.
 const LINE_LIMIT: usize = 1024;
 
-/// Reads the line in front of a chunk: the chunk's length, and the length of the line.
+/// Parses the line before a chunk. Returns the chunk's length and the length of the line.
 ///
-/// Extensions are read over: they are never passed on, for the line is written anew.
+/// Extensions are skipped and never forwarded, because the line is written anew.
 pub fn chunk_line(bytes: &[u8]) -> Result<Option<(u64, usize)>, ChunkError> {
     let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else {
         return if bytes.len() > LINE_LIMIT { Err(ChunkError) } else { Ok(None) };

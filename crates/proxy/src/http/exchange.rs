@@ -1,4 +1,4 @@
-//! One request and its answer.
+//! Forwards one request and its response.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,24 +14,25 @@ use crate::dial::Server;
 use crate::relay::{PumpError, both};
 use crate::wire::{Wire, fill, write_all};
 
-/// How it goes on after an exchange.
+/// What follows an exchange.
 pub(super) enum Next {
     Keep,
     Close,
-    /// Both go on as something else than HTTP.
+    /// Both sides switch to another protocol.
     Switch,
-    /// The server gave no answer that could be passed on.
+    /// The server sent no response that can be forwarded.
     Nothing(String),
 }
 
-/// One request and its answer. Both flow at once: a server may answer before it has heard all.
+/// Forwards one request and its response at the same time, because a server may respond before it has
+/// the whole request.
 pub(super) async fn exchange(
     client: &mut Wire,
     server: &mut Server,
     request: &Request,
     host: &Host,
 ) -> Next {
-    let head = request.bytes(host, server.asked.port);
+    let head = request.bytes(host, server.destination.port);
     let (sent, received) = (&server.sent, &server.received);
     let (client_stream, server_stream) = (&client.stream, &server.wire.stream);
     if write_all(server_stream, &head).await.is_err() {
@@ -45,7 +46,7 @@ pub(super) async fn exchange(
         biased;
         done = &mut up => match done {
             Ok(()) => (true, None),
-            // The server has heard enough and may have said why.
+            // The server stopped reading and may have sent a response that says why.
             Err(PumpError::Writing) => (false, None),
             Err(PumpError::Reading) => return Next::Close,
         },
@@ -53,7 +54,7 @@ pub(super) async fn exchange(
     };
     let next = match early {
         Some(next) => next,
-        // A client that is gone shows only as an error while its answer is awaited.
+        // A client that disconnects while it waits for the response is noticed only as an error.
         None => tokio::select! {
             biased;
             next = down => next,
@@ -66,7 +67,7 @@ pub(super) async fn exchange(
     }
 }
 
-/// Passes the answer on: any number of interim ones, then the one.
+/// Forwards any number of interim responses, then the final one.
 async fn answer(
     server: &TcpStream,
     buffer: &mut BytesMut,
@@ -84,7 +85,7 @@ async fn answer(
         };
         let response = match response {
             Ok(response) if response.switches() && !request.websocket => {
-                return Next::Nothing("it switches to another protocol".to_owned());
+                return Next::Nothing("it switched to another protocol".to_owned());
             }
             Ok(response) => response,
             Err(_) if begun => return Next::Close,
@@ -110,7 +111,7 @@ async fn answer(
     }
 }
 
-/// Both sides go on as they like: the server has agreed to it.
+/// Forwards bytes both ways after the server has accepted a protocol upgrade.
 pub(super) async fn switch(client: Wire, server: Server) {
     let (up, down) = (&client.buffer, &server.wire.buffer);
     let first = tokio::try_join!(server.wire.write(up), client.write(down));
@@ -119,7 +120,7 @@ pub(super) async fn switch(client: Wire, server: Server) {
     }
 }
 
-/// Reads a head, or `None` where the connection ends before there is one.
+/// Reads a head, or `None` if the connection ends before one starts.
 pub(super) async fn read_head(
     stream: &TcpStream,
     buffer: &mut BytesMut,

@@ -1,4 +1,4 @@
-//! Heads of requests: where they end, what they ask for, and how they are passed on.
+//! Request heads: finds their end, parses them, and writes them for the server.
 
 use std::str;
 
@@ -7,32 +7,32 @@ use model::{Host, HostError};
 use super::HEAD_LIMIT;
 use super::body::Body;
 
-/// Why a head is not passed on.
+/// Why a head is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HeadError {
     /// More than the limit, or more fields than anyone needs.
     #[error("the head is too long")]
     TooLong,
     /// A line that does not end in CR LF.
-    #[error("a line ends in a bare CR or LF")]
+    #[error("a header line ends with a bare CR or LF")]
     BareLineEnd,
     /// The grammar is broken.
-    #[error("the head is malformed: {0}")]
+    #[error("malformed head: {0}")]
     Malformed(&'static str),
-    /// The request says twice, or in two ways, where it ends.
+    /// The length of the body is given twice or in two ways.
     #[error("the length of the body is ambiguous")]
     AmbiguousLength,
-    /// No Host field, or more than one.
-    #[error("exactly one Host field is needed")]
+    /// No Host header, or more than one.
+    #[error("expected exactly one Host header")]
     HostCount,
-    /// A target of a form that does not belong here.
-    #[error("the request target is not understood")]
+    /// A form of target that is not allowed here.
+    #[error("unsupported request target")]
     Target,
     /// A scheme other than `http`.
-    #[error("only http is forwarded; other schemes need CONNECT")]
+    #[error("only http URLs can be forwarded; use CONNECT for other schemes")]
     Scheme,
-    /// A host that cannot be read.
-    #[error("`{text}` names no host: {error}")]
+    /// An invalid host.
+    #[error("invalid host `{text}`: {error}")]
     Host {
         /// The host as it was written.
         text: String,
@@ -50,15 +50,15 @@ pub struct Request {
     pub target: Target,
     /// The minor version of HTTP/1.
     pub minor: u8,
-    /// What the Host field says.
+    /// The Host header.
     pub host: Option<Authority>,
     /// How long the body is.
     pub body: Body,
-    /// Whether the client wants no further request on this connection.
+    /// Whether the client closes the connection after this request.
     pub close: bool,
-    /// Whether it asks to go on as a WebSocket.
+    /// Whether it asks for an upgrade to WebSocket.
     pub websocket: bool,
-    /// The fields that are passed on as they are.
+    /// The headers that are forwarded unchanged.
     fields: Vec<(String, Vec<u8>)>,
 }
 
@@ -82,7 +82,7 @@ pub enum Target {
     Origin(String),
 }
 
-/// Where the head ends, behind its empty line. `from` is how much an earlier call has seen.
+/// The end of the head, after its empty line. Bytes before `from` were checked by an earlier call.
 pub fn head_end(bytes: &[u8], from: usize) -> Result<Option<usize>, HeadError> {
     let mut line = bytes.get(..from).unwrap_or_default().iter().rposition(|byte| *byte == b'\n');
     for (at, byte) in bytes.iter().enumerate().skip(from) {
@@ -111,14 +111,14 @@ impl Request {
         let mut parsed = httparse::Request::new(&mut fields);
         match parsed.parse(head) {
             Ok(httparse::Status::Complete(length)) if length == head.len() => {}
-            Ok(_) => return Err(HeadError::Malformed("it does not end where it should")),
+            Ok(_) => return Err(HeadError::Malformed("unexpected bytes after its end")),
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooLong),
             Err(error) => return Err(HeadError::Malformed(described(error))),
         }
         let (Some(method), Some(target), Some(minor)) =
             (parsed.method, parsed.path, parsed.version)
         else {
-            return Err(HeadError::Malformed("the request line is cut off"));
+            return Err(HeadError::Malformed("the request line is incomplete"));
         };
         let fields = Fields(parsed.headers);
         let connection = fields.connection()?;
@@ -141,8 +141,8 @@ impl Request {
         })
     }
 
-    /// The head as the server gets it: the path alone, the host in its one spelling, and nothing
-    /// that was meant for this hop.
+    /// The head for the server: the path without a host, the Host header in its canonical form, and
+    /// no hop-by-hop headers.
     pub fn bytes(&self, host: &Host, port: u16) -> Vec<u8> {
         let path = match &self.target {
             Target::Absolute(_, path) | Target::Origin(path) => path,
@@ -204,21 +204,21 @@ pub(super) fn put_fields(bytes: &mut Vec<u8>, fields: &[(String, Vec<u8>)]) {
 
 pub(super) fn described(error: httparse::Error) -> &'static str {
     match error {
-        httparse::Error::HeaderName => "a field has no proper name",
-        httparse::Error::HeaderValue => "a field has no proper value",
-        httparse::Error::NewLine => "a line has no proper end",
-        httparse::Error::Token => "the first line is broken",
-        httparse::Error::Version => "only HTTP/1.0 and HTTP/1.1 are spoken here",
-        httparse::Error::Status => "the status is broken",
-        httparse::Error::TooManyHeaders => "there are too many fields",
+        httparse::Error::HeaderName => "invalid header name",
+        httparse::Error::HeaderValue => "invalid header value",
+        httparse::Error::NewLine => "invalid line ending",
+        httparse::Error::Token => "invalid first line",
+        httparse::Error::Version => "only HTTP/1.0 and HTTP/1.1 are supported",
+        httparse::Error::Status => "invalid status",
+        httparse::Error::TooManyHeaders => "too many headers",
     }
 }
 
-/// The fields of a head.
+/// The headers of a head.
 pub(super) struct Fields<'a, 'b>(pub(super) &'a [httparse::Header<'b>]);
 
 impl<'a> Fields<'a, '_> {
-    /// All values of a field.
+    /// All values of a header.
     pub(super) fn all(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
         let same = move |field: &&httparse::Header<'_>| field.name.eq_ignore_ascii_case(name);
         self.0.iter().filter(same).map(|field| field.value)
@@ -230,18 +230,20 @@ impl<'a> Fields<'a, '_> {
             && values.next().is_none()
     }
 
-    /// The words of the Connection fields, in lower case. They name fields of this hop; a field that
-    /// says what the message means or where it ends is not one.
+    /// The words of the Connection headers, in lower case. They name hop-by-hop headers. Headers that
+    /// define the host or the length of the message cannot be among them.
     pub(super) fn connection(&self) -> Result<Vec<String>, HeadError> {
         let mut words = Vec::new();
         for value in self.all("connection").chain(self.all("proxy-connection")) {
             let text = str::from_utf8(value)
-                .map_err(|_| HeadError::Malformed("the Connection field is no text"))?;
+                .map_err(|_| HeadError::Malformed("the Connection header is not text"))?;
             words.extend(text.split(',').map(|word| word.trim().to_ascii_lowercase()));
         }
         let meant = ["host", "content-length", "transfer-encoding"];
         if words.iter().any(|word| meant.contains(&word.as_str())) {
-            return Err(HeadError::Malformed("the Connection field names one that must stay"));
+            return Err(HeadError::Malformed(
+                "the Connection header names a header that must be forwarded",
+            ));
         }
         Ok(words)
     }
@@ -285,8 +287,8 @@ impl<'a> Fields<'a, '_> {
         }
     }
 
-    /// What is passed on: everything that is not about this hop, and not about host and length,
-    /// which are written anew.
+    /// The headers to forward: no hop-by-hop headers, and neither host nor length, which are written
+    /// separately.
     pub(super) fn end_to_end(&self, connection: &[String]) -> Vec<(String, Vec<u8>)> {
         const HOP: [&str; 11] = [
             "connection",

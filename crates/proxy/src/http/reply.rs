@@ -1,14 +1,14 @@
-//! The answers that the proxy itself gives in HTTP.
+//! HTTP responses that the proxy itself sends.
 
 use model::Reason;
 
 use super::head::HeadError;
 use crate::core::Failure;
 
-/// The answer that a tunnel stands.
+/// The response to a successful CONNECT.
 pub(crate) const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// What a client hears that gets no connection. Nothing, if everything is being stopped.
+/// The response to a client that gets no connection; empty while the run is being stopped.
 pub(crate) fn failure(failure: &Failure) -> Vec<u8> {
     match failure {
         Failure::Refused(reason) => refused(reason),
@@ -17,7 +17,7 @@ pub(crate) fn failure(failure: &Failure) -> Vec<u8> {
     }
 }
 
-/// What a client hears whose request cannot be read.
+/// The response to a request that cannot be parsed.
 pub(crate) fn malformed(error: &HeadError) -> Vec<u8> {
     let status = match error {
         HeadError::TooLong => "431 Request Header Fields Too Large",
@@ -26,9 +26,9 @@ pub(crate) fn malformed(error: &HeadError) -> Vec<u8> {
     message(status, &format!("ringwall: {error}\n"))
 }
 
-/// What a client hears whose server cannot be understood.
+/// The response when the server's response cannot be parsed.
 pub(crate) fn bad_gateway(why: &str) -> Vec<u8> {
-    message("502 Bad Gateway", &format!("ringwall: the server's answer is not understood: {why}\n"))
+    message("502 Bad Gateway", &format!("ringwall: the server sent no valid response: {why}\n"))
 }
 
 fn refused(reason: &Reason) -> Vec<u8> {

@@ -1,4 +1,4 @@
-//! Heads of responses: how long the body is, and how they are passed on.
+//! Response heads: parses them and writes them for the client.
 
 use super::body::Body;
 use super::head::{Fields, HeadError, described, put_fields};
@@ -10,7 +10,7 @@ pub struct Response {
     pub status: u16,
     /// How long the body is.
     pub body: Body,
-    /// Whether the server wants no further request on its connection.
+    /// Whether the server closes the connection after this response.
     pub close: bool,
     minor: u8,
     reason: String,
@@ -20,18 +20,18 @@ pub struct Response {
 }
 
 impl Response {
-    /// Reads the whole head of a response to a request with this method.
+    /// Parses the whole head of a response to a request with this method.
     pub fn parse(head: &[u8], method: &str) -> Result<Self, HeadError> {
         let mut fields = [httparse::EMPTY_HEADER; 256];
         let mut parsed = httparse::Response::new(&mut fields);
         match parsed.parse(head) {
             Ok(httparse::Status::Complete(length)) if length == head.len() => {}
-            Ok(_) => return Err(HeadError::Malformed("it does not end where it should")),
+            Ok(_) => return Err(HeadError::Malformed("unexpected bytes after its end")),
             Err(httparse::Error::TooManyHeaders) => return Err(HeadError::TooLong),
             Err(error) => return Err(HeadError::Malformed(described(error))),
         }
         let (Some(status), Some(minor)) = (parsed.code, parsed.version) else {
-            return Err(HeadError::Malformed("the status line is cut off"));
+            return Err(HeadError::Malformed("the status line is incomplete"));
         };
         let fields = Fields(parsed.headers);
         let connection = fields.connection()?;
@@ -62,17 +62,17 @@ impl Response {
         })
     }
 
-    /// Whether the connection goes on as something else.
+    /// Whether the connection switches to another protocol.
     pub fn switches(&self) -> bool {
         self.status == 101
     }
 
-    /// The head as the client gets it.
+    /// The head for the client.
     pub fn bytes(&self, close: bool) -> Vec<u8> {
         let (minor, status, reason) = (self.minor, self.status, &self.reason);
         let mut bytes = format!("HTTP/1.{minor} {status} {reason}\r\n").into_bytes();
         put_fields(&mut bytes, &self.fields);
-        // The answer to HEAD says how long the body would be.
+        // The response to HEAD states the length that the body would have.
         let body = self.length.filter(|_| self.body == Body::Empty).map_or(self.body, Body::Length);
         bytes.extend_from_slice(body.field().as_bytes());
         match &self.upgrade {

@@ -1,4 +1,4 @@
-//! Bodies on their way from one socket to another.
+//! Copies message bodies from one socket to another.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -10,7 +10,7 @@ use super::body::{Body, chunk_line};
 use crate::relay::{PumpError, pump};
 use crate::wire::{fill, write_all};
 
-/// Moves a body, beginning with what was read already, and not one byte beyond its end.
+/// Copies a body, starting with the bytes that were read already, and not one byte beyond its end.
 pub(super) async fn copy(
     body: Body,
     from: &TcpStream,
@@ -76,7 +76,7 @@ async fn exactly(
     if held + moved == length { Ok(()) } else { Err(PumpError::Reading) }
 }
 
-/// Reads over the fields behind the last chunk. They are not passed on: nothing that they say was
+/// Skips the trailer headers after the last chunk. They are not forwarded, because they were not
 /// judged.
 async fn trailers(from: &TcpStream, buffer: &mut BytesMut) -> Result<(), PumpError> {
     let mut room = HEAD_LIMIT;
