@@ -24,6 +24,9 @@ pub(crate) struct Args {
     /// Run only these stages
     #[arg(long, value_name = "STAGE", value_delimiter = ',')]
     only: Vec<Stage>,
+    /// Run only the tests whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    filter: Option<String>,
     /// How many seconds each fuzz target runs
     #[arg(long, value_name = "N", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     fuzz_seconds: u32,
@@ -62,7 +65,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> ExitCode {
                 tool(workspace, "clippy", &[&words[..], &["--", "-D", "warnings"]].concat())
             }),
             Stage::Gen => report.stage("gen", || generated(workspace)),
-            Stage::Tests => report.stage("tests", || tests(workspace)),
+            Stage::Tests => report.stage("tests", || tests(workspace, args.filter.as_deref())),
             Stage::Fuzz => fuzz(workspace, args.fuzz_seconds, &mut report),
         }
     }
@@ -93,7 +96,7 @@ const RUN_FOR_REAL: &[(&str, &str)] =
     &[("curl", "redirected_by_curl"), ("wget", "redirected_by_wget")];
 
 /// Runs all tests. Their output is printed as it arrives, and counted.
-fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
+fn tests(workspace: &Workspace, filter: Option<&str>) -> Result<Outcome, Failure> {
     let missing = |(program, _): &&(&str, &str)| {
         Command::new(program).arg("--version").stdout(Stdio::null()).status().is_err()
     };
@@ -101,7 +104,7 @@ fn tests(workspace: &Workspace) -> Result<Outcome, Failure> {
     let mut cargo = workspace.cargo();
     cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped());
     // A test reports in its output what it skipped.
-    cargo.args(["--", "--show-output"]);
+    cargo.args(["--", "--show-output"]).args(filter);
     for (_, tests) in &missing {
         cargo.args(["--skip", tests]);
     }
