@@ -214,6 +214,8 @@ import ("fmt"; "io"; "net/http"; "os")
 func main() {
 	answer, err := http.Get(os.Args[1])
 	if err != nil { fmt.Fprintln(os.Stderr, err); os.Exit(1) }
-	io.Copy(os.Stdout, answer.Body)
+	// An answer that denies the request is no error to this client.
+	if answer.StatusCode != http.StatusOK { fmt.Fprintln(os.Stderr, answer.Status); os.Exit(1) }
+	if _, err := io.Copy(os.Stdout, answer.Body); err != nil { fmt.Fprintln(os.Stderr, err); os.Exit(1) }
 }
 "#;
