@@ -96,7 +96,7 @@ fn cargo_builds_and_tests_a_part_of_this_repository() {
     assert!(copied.unwrap().success());
     let ran = yard.run_in_home(
         std::path::Path::new(&home),
-        "cargo test --offline --locked -q -p model 2>&1 && echo tested",
+        "cargo test --offline --locked -q -p ringwall-model 2>&1 && echo tested",
     );
     fine(&ran, "tested");
 }

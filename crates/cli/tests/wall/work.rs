@@ -179,8 +179,8 @@ fn this_repository_builds_and_tests() {
         &borrowed(&variables),
         &[],
         "set -e; cd ringwall; export CARGO_TARGET_DIR=$PWD/built
-        cargo build --offline --locked -p model -p shell
-        cargo test --offline --locked -p model",
+        cargo build --offline --locked -p ringwall-model -p ringwall-shell
+        cargo test --offline --locked -p ringwall-model",
     );
     assert_clean(&ran);
     assert!(ran.stdout.contains("test result: ok."), "{ran:?}");
