@@ -19,7 +19,7 @@ fn a_scripted_session_reads_and_writes() {
 
     let finished = ClaudeRun::new(&server, project.path()).run();
 
-    assert!(finished.status.success(), "{finished:#?}");
+    assert!(finished.success(), "{finished:#?}");
     assert!(finished.stdout.contains("all done"), "{finished:#?}");
     let results = server.tool_results();
     assert_eq!(results.len(), 2, "{results:#?}");

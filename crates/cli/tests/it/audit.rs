@@ -3,11 +3,12 @@
 use std::io::Write;
 use std::process::{Child, Stdio};
 
+use fixtures::text;
 use serde_json::{Value, json};
 
-use crate::world::{World, text};
+use crate::hook_env::{Answer as _, HookEnv};
 
-fn start(world: &World, number: usize) -> Child {
+fn start(world: &HookEnv, number: usize) -> Child {
     let mut child = world
         .hook_command()
         // How long it takes is not the question here, and the machine may be busy.
@@ -23,14 +24,14 @@ fn start(world: &World, number: usize) -> Child {
     child
 }
 
-fn verify(world: &World) -> (bool, Value) {
+fn verify(world: &HookEnv) -> (bool, Value) {
     let output = world.ringwall(&["audit", "verify", "--json"]);
     (output.status.success(), serde_json::from_slice(&output.stdout).unwrap())
 }
 
 #[test]
 fn two_hundred_hooks_at_once_leave_two_hundred_records() {
-    let world = World::new();
+    let world = HookEnv::new();
     let children: Vec<_> = (0..200).map(|number| start(&world, number)).collect();
     for mut child in children {
         assert!(child.wait().unwrap().success());
@@ -48,7 +49,7 @@ fn two_hundred_hooks_at_once_leave_two_hundred_records() {
 
 #[test]
 fn hooks_killed_in_the_middle_leave_a_log_that_verifies() {
-    let world = World::new();
+    let world = HookEnv::new();
     let mut finished = 0;
     for round in 0..20_u64 {
         let mut children: Vec<_> = (0..10).map(|number| start(&world, number)).collect();
@@ -71,7 +72,7 @@ fn hooks_killed_in_the_middle_leave_a_log_that_verifies() {
 
 #[test]
 fn every_forgery_is_reported_with_its_line() {
-    let world = World::new();
+    let world = HookEnv::new();
     for number in 0..6 {
         start(&world, number).wait().unwrap();
     }
@@ -107,7 +108,7 @@ fn text_of(bytes: &[u8]) -> String {
 
 #[test]
 fn a_log_that_cannot_be_written_is_noticed_on_every_decision() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("home/.local/state/ringwall/audit", "a file in the way");
     let call = json!({"command": "ls"});
     for _ in 0..2 {
@@ -126,7 +127,7 @@ fn a_log_that_cannot_be_written_is_noticed_on_every_decision() {
 
 #[test]
 fn records_hold_the_decision_and_neither_content_nor_secrets() {
-    let world = World::new();
+    let world = HookEnv::new();
     let write = json!({"file_path": world.project().join("a"), "content": "SECRET-CONTENT"});
     world.hook("Write", &write);
     world.hook("Bash", &json!({"command": "API_TOKEN=hunter2hunter2 ./deploy"}));
@@ -147,7 +148,7 @@ fn records_hold_the_decision_and_neither_content_nor_secrets() {
 
 #[test]
 fn the_listing_names_what_a_command_was_denied() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.hook("Bash", &json!({"command": "cat ../secret/key"}));
     let denied = world.said(&["audit", "query", "--verdict", "deny"]);
     let path = world.root.join("secret/key");

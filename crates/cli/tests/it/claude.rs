@@ -6,8 +6,8 @@
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::time::Duration;
 
+use fixtures::{TestEnv, copy_program, eventually};
 use model_server::clients::{CLAUDE_VERSION, ClaudeRun};
 use model_server::{Call, ModelServer, Script, Step, ToolResult};
 use serde_json::{Value, json};
@@ -15,29 +15,25 @@ use serde_json::{Value, json};
 const CANARY: &str = "canary-7f3a-outside";
 
 /// A project, something outside it, and a way out through a link.
-struct Stage {
-    _dir: tempfile::TempDir,
-    root: PathBuf,
+struct ClaudeEnv {
+    env: TestEnv,
 }
 
-impl Stage {
+impl ClaudeEnv {
     fn set() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        for dir in ["project", "outside", "tools dir"] {
-            std::fs::create_dir(root.join(dir)).unwrap();
-        }
+        let env = TestEnv::temporary();
+        std::fs::create_dir(env.path("tools dir")).unwrap();
         // The installed path has a space in it.
-        crate::world::copy_binary(root.join("tools dir/ringwall"));
-        std::fs::write(root.join("outside/canary.txt"), CANARY).unwrap();
-        std::fs::write(root.join("outside/target.txt"), "before\n").unwrap();
-        std::fs::write(root.join("project/own.txt"), "own text\n").unwrap();
-        symlink(root.join("outside"), root.join("project/way-out")).unwrap();
-        Self { _dir: dir, root }
+        copy_program(env.binary(), env.path("tools dir/ringwall"));
+        env.write("outside/canary.txt", CANARY);
+        env.write("outside/target.txt", "before\n");
+        env.write("project/own.txt", "own text\n");
+        symlink(env.path("outside"), env.path("project/way-out")).unwrap();
+        Self { env }
     }
 
     fn at(&self, path: &str) -> PathBuf {
-        self.root.join(path)
+        self.env.path(path)
     }
 
     fn read(&self, path: &str) -> Option<String> {
@@ -69,7 +65,7 @@ impl Stage {
             scope.spawn(|| beside(run.home()));
             run.run()
         });
-        assert!(finished.status.success(), "{}\n{}", finished.stdout, finished.stderr);
+        assert!(finished.success(), "{}\n{}", finished.stdout, finished.stderr);
         let log = std::fs::read_to_string(state).unwrap_or_default();
         Played { results: server.tool_results(), saw_canary: server.saw(CANARY), log }
     }
@@ -109,7 +105,7 @@ struct Played {
     log: String,
 }
 
-fn attempts(stage: &Stage) -> Vec<(&'static str, Value)> {
+fn attempts(stage: &ClaudeEnv) -> Vec<(&'static str, Value)> {
     vec![
         ("Read", json!({"file_path": stage.at("outside/canary.txt")})),
         ("Write", json!({"file_path": stage.at("outside/new.txt"), "content": "x"})),
@@ -139,7 +135,7 @@ fn script(attempts: &[(&str, Value)]) -> Script {
 
 #[test]
 fn each_attempt_to_leave_is_refused_before_it_happens() {
-    let stage = Stage::set();
+    let stage = ClaudeEnv::set();
     let attempts = attempts(&stage);
     let played = stage.play(script(&attempts), Guard::Installed);
     assert_eq!(played.results.len(), attempts.len());
@@ -157,7 +153,7 @@ fn each_attempt_to_leave_is_refused_before_it_happens() {
 
 #[test]
 fn the_same_attempts_succeed_without_the_hook() {
-    let stage = Stage::set();
+    let stage = ClaudeEnv::set();
     let attempts = attempts(&stage);
     let played = stage.play(script(&attempts), Guard::Absent);
     for ((tool, input), result) in attempts.iter().zip(&played.results) {
@@ -173,7 +169,7 @@ fn the_same_attempts_succeed_without_the_hook() {
 
 #[test]
 fn ordinary_work_goes_on_and_nobody_is_asked() {
-    let stage = Stage::set();
+    let stage = ClaudeEnv::set();
     let own = stage.at("project/own.txt");
     let played = stage.play(
         Script::new([
@@ -199,7 +195,7 @@ fn ordinary_work_goes_on_and_nobody_is_asked() {
 
 #[test]
 fn what_the_client_stores_for_itself_can_be_read_back_and_not_written() {
-    let stage = Stage::set();
+    let stage = ClaudeEnv::set();
     let stored_at = |text: &str| {
         let at = text.find("saved to: ").map(|at| at + "saved to: ".len()).unwrap();
         text[at..].split_whitespace().next().unwrap().to_owned()
@@ -229,16 +225,14 @@ fn what_the_client_stores_for_itself_can_be_read_back_and_not_written() {
 ///
 /// Our rules keep the agent's own commands off the settings, so this stands for any other way to
 /// them. The client notices within two seconds and asks us; only after that does the attempt count.
-fn canary_after_change(change: impl FnOnce(&Stage, &Path) + Send) -> (Stage, Played) {
-    let stage = Stage::set();
+fn canary_after_change(change: impl FnOnce(&ClaudeEnv, &Path) + Send) -> (ClaudeEnv, Played) {
+    let stage = ClaudeEnv::set();
     let script = Script::new([
         Step::call("Bash", json!({"command": "touch waiting && sleep 5", "description": "d"})),
         Step::call("Read", json!({"file_path": stage.at("outside/canary.txt")})),
     ]);
     let played = stage.play_while(script, Guard::Installed, |home| {
-        while !stage.at("project/waiting").exists() {
-            std::thread::sleep(Duration::from_millis(50));
-        }
+        eventually(|| stage.at("project/waiting").exists().then_some(()));
         change(&stage, home);
     });
     (stage, played)
@@ -252,15 +246,15 @@ fn no_change_of_settings_switches_the_hook_off_while_the_session_runs() {
         assert!(text.contains(from), "{text}");
         std::fs::write(path, text.replacen(from, to, 1)).unwrap();
     };
-    let local_switch = |stage: &Stage, _: &Path| {
+    let local_switch = |stage: &ClaudeEnv, _: &Path| {
         std::fs::create_dir_all(stage.at("project/.claude")).unwrap();
         let path = stage.at("project/.claude/settings.local.json");
         std::fs::write(path, "{\"disableAllHooks\": true}").unwrap();
     };
-    let matcher = |_: &Stage, home: &Path| edit(home, "\"*\"", "\"Nope\"");
+    let matcher = |_: &ClaudeEnv, home: &Path| edit(home, "\"*\"", "\"Nope\"");
     // The client ignores the whole file then.
-    let wrong_type = |_: &Stage, home: &Path| edit(home, "{", "{\"model\": 5,");
-    let forgotten = |_: &Stage, home: &Path| {
+    let wrong_type = |_: &ClaudeEnv, home: &Path| edit(home, "{", "{\"model\": 5,");
+    let forgotten = |_: &ClaudeEnv, home: &Path| {
         std::fs::remove_file(home.join(".local/state/ringwall/installs.json")).unwrap();
         std::fs::write(home.join(".claude/settings.json"), "{}").unwrap();
     };
@@ -288,7 +282,7 @@ fn no_change_of_settings_switches_the_hook_off_while_the_session_runs() {
 /// Doctor, with the real client on its search path.
 #[test]
 fn doctor_knows_from_the_client_which_settings_it_takes() {
-    let stage = Stage::set();
+    let stage = ClaudeEnv::set();
     let home = stage.at("outside");
     let good = stage.installed_settings(&home);
     let sibling = json!({"matcher": "X", "hooks": [{"type": "unheard-of"}]});

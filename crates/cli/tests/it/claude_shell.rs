@@ -3,52 +3,41 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fixtures::{Server, TestEnv, git, text};
 use model_server::clients::ClaudeRun;
 use model_server::{ModelServer, Script, Step, ToolResult};
 use serde_json::{Value, json};
 
-use crate::shell::FileServer;
-use crate::world::{BINARY, text};
-
 /// A host repository with a linked worktree, a repository to clone, and a home.
-struct Stage {
-    _dir: tempfile::TempDir,
-    root: PathBuf,
+struct WorktreeEnv {
+    env: TestEnv,
 }
 
-impl Stage {
+impl WorktreeEnv {
     fn set() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        let stage = Self { _dir: dir, root };
+        let stage = Self { env: TestEnv::temporary() };
         for repository in ["host", "source/lib"] {
-            let at = stage.root.join(repository);
-            std::fs::create_dir_all(&at).unwrap();
+            stage.env.write(&format!("{repository}/file.txt"), "content\n");
+            let at = stage.env.path(repository);
             git(&at, &["init", "-q", "-b", "main", "."]);
-            std::fs::write(at.join("file.txt"), "content\n").unwrap();
             git(&at, &["add", "."]);
             git(&at, &["commit", "-q", "-m", "first"]);
         }
-        git(&stage.root.join("source/lib"), &["update-server-info"]);
-        git(&stage.root.join("host"), &["worktree", "add", "-q", "-b", "agent", "../worktree"]);
+        git(stage.env.path("source/lib"), &["update-server-info"]);
+        git(stage.env.path("host"), &["worktree", "add", "-q", "-b", "agent", "../worktree"]);
         stage
     }
 
     fn worktree(&self) -> PathBuf {
-        self.root.join("worktree")
+        self.env.path("worktree")
     }
 
     fn quarantine(&self) -> PathBuf {
-        self.root.join("quarantine")
+        self.env.path("quarantine")
     }
 
     fn head(&self) -> String {
-        let output = Command::new("git")
-            .args(["rev-parse", "HEAD"])
-            .current_dir(self.root.join("host"))
-            .output()
-            .unwrap();
-        text(&output.stdout)
+        git(self.env.path("host"), &["rev-parse", "HEAD"])
     }
 
     fn play(&self, steps: Vec<Step>, mode: &str, guard: bool) -> Vec<ToolResult> {
@@ -71,13 +60,13 @@ impl Stage {
         settings["permissions"] = json!({"allow": ["Bash"]});
         run = run.user_settings(&settings);
         let finished = run.run();
-        assert!(finished.status.success(), "{}\n{}", finished.stdout, finished.stderr);
+        assert!(finished.success(), "{}\n{}", finished.stdout, finished.stderr);
         server.tool_results()
     }
 
     fn installed_settings(&self, home: &Path) -> Value {
         let client = model_server::clients::claude();
-        let output = Command::new(BINARY)
+        let output = Command::new(self.env.binary())
             .args(["install", "claude"])
             .env_clear()
             .env("HOME", home)
@@ -90,16 +79,6 @@ impl Stage {
     }
 }
 
-fn git(dir: &Path, args: &[&str]) {
-    let output = Command::new("git")
-        .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-        .args(args)
-        .current_dir(dir)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-}
-
 fn bash(command: &str) -> Step {
     Step::call("Bash", json!({"command": command, "description": "d"}))
 }
@@ -109,8 +88,8 @@ fn bash(command: &str) -> Step {
 #[test]
 fn a_clone_without_a_destination_ends_in_quarantine_in_every_mode() {
     for mode in ["default", "bypassPermissions"] {
-        let stage = Stage::set();
-        let server = FileServer::start(&stage.root.join("source"));
+        let stage = WorktreeEnv::set();
+        let server = Server::plain(stage.env.path("source"));
         let clone = bash(&format!("git clone -q {}/lib/.git", server.url()));
         let instructed = Step::from_result(|told| match told.split("run this instead: ").nth(1) {
             Some(rest) => bash(rest.lines().next().unwrap_or_default()),
@@ -127,11 +106,11 @@ fn a_clone_without_a_destination_ends_in_quarantine_in_every_mode() {
 
 #[test]
 fn the_host_checkout_is_not_committed_to_from_a_worktree() {
-    let attempt = |stage: &Stage| {
-        let host = stage.root.join("host");
+    let attempt = |stage: &WorktreeEnv| {
+        let host = stage.env.path("host");
         vec![bash(&format!("cd {} && git commit --allow-empty -qm x", host.display()))]
     };
-    let stage = Stage::set();
+    let stage = WorktreeEnv::set();
     let before = stage.head();
     let results = stage.play(attempt(&stage), "bypassPermissions", true);
     assert!(
@@ -147,11 +126,11 @@ fn the_host_checkout_is_not_committed_to_from_a_worktree() {
 
 #[test]
 fn the_rules_are_in_front_of_the_model() {
-    let stage = Stage::set();
+    let stage = WorktreeEnv::set();
     let server = ModelServer::start(Script::new([bash("true")]));
     let run = ClaudeRun::new(&server, stage.worktree());
     let settings = stage.installed_settings(run.home());
     let run = run.user_settings(&settings);
-    assert!(run.run().status.success());
+    assert!(run.run().success());
     assert!(server.saw("isolated git worktree"), "the session was not told its rules");
 }

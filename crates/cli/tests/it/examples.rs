@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::world::World;
+use crate::hook_env::HookEnv;
 
 /// Fewer files mean that they were not found.
 const AT_LEAST: usize = 4;
@@ -21,7 +21,7 @@ fn every_example_is_valid_and_has_no_warnings() {
     let examples = examples();
     assert!(examples.len() >= AT_LEAST, "{examples:?}");
     for example in examples {
-        let world = World::new();
+        let world = HookEnv::new();
         // A rule about a file in a directory that does not exist is a warning.
         for dir in ["deploy", "docs", "migrations"] {
             std::fs::create_dir(world.project().join(dir)).unwrap();
@@ -40,7 +40,7 @@ fn every_example_is_valid_and_has_no_warnings() {
 #[test]
 fn every_example_is_accepted_by_name() {
     for example in examples() {
-        let world = World::new();
+        let world = HookEnv::new();
         let example = example.to_str().unwrap();
         let shown = world.said(&["policy", "show", "--config", example]);
         assert!(shown.contains("examples/config/"), "{shown}");
@@ -51,7 +51,7 @@ fn every_example_is_accepted_by_name() {
 #[test]
 fn every_host_in_an_example_is_below_example_org() {
     for example in examples() {
-        let world = World::new();
+        let world = HookEnv::new();
         let args = ["policy", "show", "--json", "--config", example.to_str().unwrap()];
         let shown: Value = serde_json::from_str(&world.said(&args)).unwrap();
         for row in shown["values"].as_array().unwrap() {

@@ -4,9 +4,10 @@ use std::io::Write;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use fixtures::feed;
 use serde_json::json;
 
-use crate::world::{World, feed};
+use crate::hook_env::{Answer as _, HookEnv};
 
 fn bash(command: &str) -> serde_json::Value {
     json!({"command": command, "description": "d"})
@@ -14,14 +15,14 @@ fn bash(command: &str) -> serde_json::Value {
 
 #[test]
 fn an_ordinary_call_is_answered_with_silence() {
-    let world = World::new();
+    let world = HookEnv::new();
     let answer = world.hook("Bash", &bash("ls"));
     assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr.as_str()), (Some(0), "", ""));
 }
 
 #[test]
 fn a_refusal_names_the_path_the_rule_and_the_exact_way_out() {
-    let world = World::new();
+    let world = HookEnv::new();
     let secret = world.root.join("outside/secret.txt");
     let answer = world.hook("Read", &json!({"file_path": secret}));
     assert_eq!(answer.verdict(), "deny");
@@ -39,12 +40,12 @@ fn a_refusal_names_the_path_the_rule_and_the_exact_way_out() {
 
 #[test]
 fn the_way_out_in_a_refusal_works_when_pasted() {
-    let world = World::new();
+    let world = HookEnv::new();
     let odd = world.write("outside/it's [1] * odd.txt", "x");
     let answer = world.hook("Read", &json!({"file_path": odd}));
     let reason = answer.reason();
     let command = reason.split('`').nth(1).unwrap().to_owned();
-    let command = command.replacen("ringwall", &format!("'{}'", crate::world::BINARY), 1);
+    let command = command.replacen("ringwall", &format!("'{}'", crate::hook_env::BINARY), 1);
     let status = world.command("/bin/sh").arg("-c").arg(&command).output().unwrap().status;
     assert!(status.success(), "{command}");
     assert_eq!(world.hook("Read", &json!({"file_path": odd})).verdict(), "allow");
@@ -54,8 +55,8 @@ fn the_way_out_in_a_refusal_works_when_pasted() {
 
 #[test]
 fn no_library_can_be_put_into_the_hook_by_its_environment() {
-    let world = World::new();
-    if is_loaded_by_another(std::path::Path::new(crate::world::BINARY)) {
+    let world = HookEnv::new();
+    if is_loaded_by_another(std::path::Path::new(crate::hook_env::BINARY)) {
         eprintln!("skipped: the program is not linked in one piece; there is no libc.a of 2.34");
         return;
     }
@@ -96,7 +97,7 @@ fn is_loaded_by_another(program: &std::path::Path) -> bool {
 
 #[test]
 fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
-    let world = World::new();
+    let world = HookEnv::new();
     let deep = "[".repeat(100_000);
     let inputs: [&[u8]; 8] = [
         b"",
@@ -123,7 +124,7 @@ fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
 
 #[test]
 fn a_fifty_megabyte_event_is_blocked_within_a_second() {
-    let world = World::new();
+    let world = HookEnv::new();
     let event = json!({
         "hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": world.project(),
         "tool_input": {"file_path": world.project().join("big"), "content": "a".repeat(50 << 20)},
@@ -139,7 +140,7 @@ fn a_fifty_megabyte_event_is_blocked_within_a_second() {
 
 #[test]
 fn an_input_that_never_ends_is_blocked_by_the_deadline() {
-    let world = World::new();
+    let world = HookEnv::new();
     let mut command = world.hook_command();
     let mut child = command
         .stdin(Stdio::piped())
@@ -152,12 +153,12 @@ fn an_input_that_never_ends_is_blocked_by_the_deadline() {
     let output = child.wait_with_output().unwrap();
     drop(stdin);
     assert_eq!(output.status.code(), Some(2));
-    assert!(crate::world::text(&output.stderr).contains("no decision within the time limit"));
+    assert!(fixtures::text(&output.stderr).contains("no decision within the time limit"));
 }
 
 #[test]
 fn a_closed_stdout_is_a_block() {
-    let world = World::new();
+    let world = HookEnv::new();
     let mut command = world.hook_command();
     let mut child = command
         .stdin(Stdio::piped())
@@ -170,13 +171,13 @@ fn a_closed_stdout_is_a_block() {
     child.stdin.take().unwrap().write_all(event.to_string().as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(2));
-    assert!(crate::world::text(&output.stderr).contains("cannot write the answer"));
+    assert!(fixtures::text(&output.stderr).contains("cannot write the answer"));
 }
 
 #[cfg(debug_assertions)]
 #[test]
 fn a_panic_and_a_stall_end_as_a_block() {
-    let world = World::new();
+    let world = HookEnv::new();
     for (fault, said) in
         [("panic", "internal error at "), ("stall", "no decision within the time limit")]
     {
@@ -191,7 +192,7 @@ fn a_panic_and_a_stall_end_as_a_block() {
 
 #[test]
 fn a_wrong_command_line_is_a_block_too() {
-    let world = World::new();
+    let world = HookEnv::new();
     for args in [&["hook"][..], &["hook", "nobody"], &["hook", "claude", "--level", "root"]] {
         let output = world.ringwall(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
@@ -201,7 +202,7 @@ fn a_wrong_command_line_is_a_block_too() {
 
 #[test]
 fn on_error_allow_lets_pass_what_cannot_be_judged_and_says_so() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("home/.config/ringwall/ringwall.toml", "[guard]\non_error = \"allow\"\n");
     let answer = feed(world.hook_command(), b"not json");
     assert_eq!(answer.code, Some(0));
@@ -213,7 +214,7 @@ fn on_error_allow_lets_pass_what_cannot_be_judged_and_says_so() {
 
 #[test]
 fn a_broken_configuration_refuses_everything_and_says_where() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/ringwall.toml", "[filesystem]\nallow_raed = [\"/\"]\n");
     let answer = world.hook("Bash", &bash("ls"));
     assert_eq!(answer.verdict(), "deny");
@@ -224,7 +225,7 @@ fn a_broken_configuration_refuses_everything_and_says_where() {
 
 #[test]
 fn an_untrusted_project_file_is_ignored_where_it_widens_and_the_refusal_says_so() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/ringwall.toml", "[filesystem]\nallow_read = [\"/etc\"]\n");
     let answer = world.hook("Read", &json!({"file_path": "/etc/passwd"}));
     assert_eq!(answer.verdict(), "deny");
@@ -239,7 +240,7 @@ fn an_untrusted_project_file_is_ignored_where_it_widens_and_the_refusal_says_so(
 
 #[test]
 fn the_workspace_is_where_the_agent_was_started_not_where_the_call_says() {
-    let world = World::new();
+    let world = HookEnv::new();
     let secret = world.root.join("outside/secret.txt");
     let event = json!({
         "hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": world.root.join("outside"),
@@ -247,7 +248,7 @@ fn the_workspace_is_where_the_agent_was_started_not_where_the_call_says() {
     });
     assert_eq!(world.hook_event(&event).verdict(), "deny", "{}", secret.display());
     // Without the client's variable it is the git root of where the hook was started.
-    let mut command = world.command(crate::world::BINARY);
+    let mut command = world.command(crate::hook_env::BINARY);
     command.args(["hook", "claude"]).current_dir(world.project().join("src"));
     let inside =
         json!({"tool_name": "Read", "tool_input": {"file_path": world.project().join("x")}});
@@ -256,7 +257,7 @@ fn the_workspace_is_where_the_agent_was_started_not_where_the_call_says() {
 
 #[test]
 fn a_home_directory_is_no_workspace() {
-    let world = World::new();
+    let world = HookEnv::new();
     for dir in [world.home(), world.root.clone(), "/".into()] {
         let mut command = world.hook_command();
         command.env("CLAUDE_PROJECT_DIR", &dir);
@@ -269,7 +270,7 @@ fn a_home_directory_is_no_workspace() {
 
 #[test]
 fn a_workspace_reached_through_a_link_is_the_same_workspace() {
-    let world = World::new();
+    let world = HookEnv::new();
     for file in ["project-link/src/main.rs", "project/src/main.rs"] {
         let mut command = world.hook_command();
         command.env("CLAUDE_PROJECT_DIR", world.root.join("project-link"));
@@ -281,7 +282,7 @@ fn a_workspace_reached_through_a_link_is_the_same_workspace() {
 
 #[test]
 fn levels_and_phases_can_be_chosen_on_the_command_line() {
-    let world = World::new();
+    let world = HookEnv::new();
     let write = |name: &str| json!({"tool_name": "Write", "tool_input": {"file_path": world.project().join(name)}});
     let judged = |args: &[&str], name: &str| {
         let mut command = world.hook_command();
@@ -297,7 +298,7 @@ fn levels_and_phases_can_be_chosen_on_the_command_line() {
 
 #[test]
 fn a_settings_change_that_switches_hooks_off_is_refused_whichever_file_it_is() {
-    let world = World::new();
+    let world = HookEnv::new();
     let change = |source: &str, path: &str| {
         world
             .hook_event(&json!({
@@ -325,7 +326,7 @@ fn a_settings_change_that_switches_hooks_off_is_refused_whichever_file_it_is() {
 
 #[test]
 fn random_bytes_and_mangled_calls_always_end_with_zero_or_two() {
-    let world = World::new();
+    let world = HookEnv::new();
     let call = json!({
         "session_id": "s", "cwd": world.project(), "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Edit",

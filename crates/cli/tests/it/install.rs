@@ -4,16 +4,17 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use fixtures::text;
 use serde_json::{Value, json};
 
-use crate::world::{BINARY, World, text};
+use crate::hook_env::{Answer as _, BINARY, HookEnv};
 
 const SETTINGS: &str = "home/.claude/settings.json";
 const LIST: &str = "home/.local/state/ringwall/installs.json";
 
 #[test]
 fn installing_and_uninstalling_leaves_the_very_same_bytes() {
-    let world = World::new();
+    let world = HookEnv::new();
     let before = "{\n\t\"model\":   \"x\",\n\t\"hooks\": {\"Stop\": [ ]},\n\t\"permissions\": {\"deny\": [\"Bash(rm:*)\"]}\n}";
     world.write(SETTINGS, before);
     world.said(&["install", "claude"]);
@@ -30,7 +31,7 @@ fn installing_and_uninstalling_leaves_the_very_same_bytes() {
 
 #[test]
 fn a_file_that_did_not_exist_is_gone_again() {
-    let world = World::new();
+    let world = HookEnv::new();
     for scope in ["user", "project", "local"] {
         world.said(&["install", "claude", "--scope", scope]);
         world.said(&["uninstall", "claude", "--scope", scope]);
@@ -42,7 +43,7 @@ fn a_file_that_did_not_exist_is_gone_again() {
 
 #[test]
 fn edits_made_since_are_kept_when_uninstalling() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write(SETTINGS, "{\n  \"model\": \"x\"\n}\n");
     world.said(&["install", "claude"]);
     let edited = world.read(SETTINGS).replace("\"x\"", "\"y\"");
@@ -54,7 +55,7 @@ fn edits_made_since_are_kept_when_uninstalling() {
 
 #[test]
 fn edits_made_between_two_installs_are_kept_when_uninstalling() {
-    let world = World::new();
+    let world = HookEnv::new();
     for before in [Some("{\"a\": 1}"), None] {
         let _ = std::fs::remove_file(world.root.join(SETTINGS));
         if let Some(before) = before {
@@ -74,7 +75,7 @@ fn edits_made_between_two_installs_are_kept_when_uninstalling() {
 
 #[test]
 fn settings_that_the_client_would_not_use_are_left_alone() {
-    let world = World::new();
+    let world = HookEnv::new();
     for broken in [
         "{",
         "[]",
@@ -96,7 +97,7 @@ fn settings_that_the_client_would_not_use_are_left_alone() {
 
 #[test]
 fn a_byte_order_mark_is_no_obstacle() {
-    let world = World::new();
+    let world = HookEnv::new();
     let before = "\u{feff}{\"model\": \"x\"}";
     world.write(SETTINGS, before);
     world.said(&["install", "claude"]);
@@ -107,7 +108,7 @@ fn a_byte_order_mark_is_no_obstacle() {
 }
 
 /// Doctor must fail, and say all this.
-fn doctor_finds(world: &World, expected: &[&str]) {
+fn doctor_finds(world: &HookEnv, expected: &[&str]) {
     let output = world.ringwall(&["doctor"]);
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{expected:?}: {said}");
@@ -115,14 +116,14 @@ fn doctor_finds(world: &World, expected: &[&str]) {
 }
 
 /// A program that stands in for ours, or for a client.
-fn script(world: &World, path: &str, lines: &str) -> String {
+fn script(world: &HookEnv, path: &str, lines: &str) -> String {
     let path = world.program(path, &format!("#!/bin/sh\n{lines}\n"));
     path.display().to_string()
 }
 
 #[test]
 fn doctor_calls_the_installed_hook_and_notices_one_that_is_broken() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.said(&["install", "claude"]);
     let said = world.said(&["doctor"]);
     assert!(said.contains("denies what it must deny, allows a harmless call"), "{said}");
@@ -165,7 +166,7 @@ fn doctor_calls_the_installed_hook_and_notices_one_that_is_broken() {
 
 #[test]
 fn doctor_notices_every_change_to_the_settings() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.said(&["install", "claude"]);
     let good = world.read(SETTINGS);
     for (from, to, expected) in [
@@ -205,7 +206,7 @@ fn doctor_notices_every_change_to_the_settings() {
 
 #[test]
 fn doctor_asks_the_client_and_believes_only_one_that_minds_broken_settings() {
-    let world = World::new();
+    let world = HookEnv::new();
     let client = "case $1 in --version) echo 9.9.9;; doctor)";
     let broken = "echo \"- $PWD/.claude/settings.local.json: broken\";";
     let ours = "echo \"- $HOME/.claude/settings.json › model: Expected string\";";
@@ -227,7 +228,7 @@ fn doctor_asks_the_client_and_believes_only_one_that_minds_broken_settings() {
 
 #[test]
 fn doctor_says_when_nothing_outside_is_refused() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("home/.config/ringwall/ringwall.toml", "version = 1\nlevel = \"full\"\n");
     world.said(&["install", "claude"]);
     let said = world.said(&["doctor"]);
@@ -236,9 +237,9 @@ fn doctor_says_when_nothing_outside_is_refused() {
 
 #[test]
 fn a_binary_of_another_name_is_installed_once_and_found() {
-    let world = World::new();
+    let world = HookEnv::new();
     let binary = world.root.join("rw");
-    crate::world::copy_binary(&binary);
+    fixtures::copy_program(BINARY, &binary);
     let run = |args: &[&str]| world.command(&binary).args(args).output().unwrap();
     assert!(run(&["install", "claude"]).status.success());
     assert!(run(&["install", "claude"]).status.success());
@@ -255,7 +256,7 @@ fn a_binary_of_another_name_is_installed_once_and_found() {
 
 #[test]
 fn a_hook_of_the_users_that_starts_ours_is_kept() {
-    let world = World::new();
+    let world = HookEnv::new();
     let line = format!("/home/u/wrap.sh '{BINARY}' hook claude");
     let own = serde_json::json!({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
         {"type": "command", "command": line},
@@ -270,7 +271,7 @@ fn a_hook_of_the_users_that_starts_ours_is_kept() {
 
 #[test]
 fn a_phase_survives_another_install_and_other_arguments_are_reported() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.said(&["install", "claude"]);
     let good = world.read(SETTINGS);
     // Where the user put it into one entry only, it counts for all.
@@ -286,7 +287,7 @@ fn a_phase_survives_another_install_and_other_arguments_are_reported() {
 
 #[test]
 fn a_link_to_settings_that_do_not_exist_yet_stays_a_link() {
-    let world = World::new();
+    let world = HookEnv::new();
     std::fs::create_dir(world.home().join(".claude")).unwrap();
     let link = world.root.join(SETTINGS);
     symlink("../dotfiles/claude.json", &link).unwrap();
@@ -300,14 +301,14 @@ fn a_link_to_settings_that_do_not_exist_yet_stays_a_link() {
     assert!(!world.ringwall(&["install", "claude"]).status.success());
 }
 
-fn list(world: &World) -> Vec<Value> {
+fn list(world: &HookEnv) -> Vec<Value> {
     let list: Value = serde_json::from_str(&world.read(LIST)).unwrap();
     list["installs"].as_array().unwrap().clone()
 }
 
 #[test]
 fn installs_at_the_same_time_are_all_noted() {
-    let world = World::new();
+    let world = HookEnv::new();
     let projects: Vec<_> = (0..20).map(|n| world.root.join(format!("p{n}"))).collect();
     let start = |project: &PathBuf| {
         std::fs::create_dir(project).unwrap();
@@ -329,7 +330,7 @@ fn installs_at_the_same_time_are_all_noted() {
 
 #[test]
 fn large_settings_do_not_fill_the_list() {
-    let world = World::new();
+    let world = HookEnv::new();
     let before = format!("{{\"x\": \"{}\"}}", "a".repeat(900 << 10));
     let local = "project/.claude/settings.local.json";
     world.write(SETTINGS, &before);
@@ -350,7 +351,7 @@ fn large_settings_do_not_fill_the_list() {
 
 #[test]
 fn without_a_list_of_installs_the_settings_must_still_call_us() {
-    let world = World::new();
+    let world = HookEnv::new();
     let changed = || {
         world
             .hook_event(&serde_json::json!({
@@ -388,11 +389,11 @@ fn without_a_list_of_installs_the_settings_must_still_call_us() {
 
 #[test]
 fn a_binary_in_a_path_with_a_space_works() {
-    let world = World::new();
+    let world = HookEnv::new();
     let dir = world.root.join("my tools");
     std::fs::create_dir(&dir).unwrap();
     let binary = dir.join("ringwall");
-    crate::world::copy_binary(&binary);
+    fixtures::copy_program(BINARY, &binary);
     let run = |args: &[&str]| world.command(&binary).args(args).output().unwrap();
     assert!(run(&["install", "claude"]).status.success());
     let doctor = run(&["doctor"]);
@@ -402,7 +403,7 @@ fn a_binary_in_a_path_with_a_space_works() {
 
 #[test]
 fn init_sets_up_a_project_and_keeps_what_is_there() {
-    let world = World::new();
+    let world = HookEnv::new();
     std::fs::create_dir(world.home().join(".claude")).unwrap();
     let said = world.said(&["init"]);
     assert!(said.contains("wrote") && said.contains("denies what it must"), "{said}");

@@ -2,13 +2,14 @@
 
 use std::os::unix::fs::symlink;
 
+use fixtures::{Finished, feed, text};
 use serde_json::{Value, json};
 
-use crate::world::{Answer, World, feed, text};
+use crate::hook_env::{Answer as _, HookEnv};
 
 #[test]
 fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
-    let world = World::new();
+    let world = HookEnv::new();
     let user = world.write(
         "home/.config/ringwall/ringwall.toml",
         "level = \"network\"\n\n[filesystem]\nallow_read = [\"~/lib\"]\n",
@@ -40,7 +41,7 @@ fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
 
 #[test]
 fn every_key_of_the_schema_is_shown() {
-    let world = World::new();
+    let world = HookEnv::new();
     let schema: Value = serde_json::from_str(&world.said(&["policy", "schema"])).unwrap();
     let shown = world.said(&["policy", "show"]);
     for (table, value) in schema["properties"].as_object().unwrap() {
@@ -56,7 +57,7 @@ fn every_key_of_the_schema_is_shown() {
 
 #[test]
 fn grant_keeps_a_hand_written_file_and_trusts_what_it_wrote() {
-    let world = World::new();
+    let world = HookEnv::new();
     let before = "# my rules\nversion = 1 # first\n\n[filesystem]   # paths\n\
                   deny_read = [ \"**/.env\" ] # secrets\n\n# the end\n";
     world.write("project/ringwall.toml", before);
@@ -74,7 +75,7 @@ fn grant_keeps_a_hand_written_file_and_trusts_what_it_wrote() {
 
 #[test]
 fn grant_does_not_trust_lines_the_user_never_saw() {
-    let world = World::new();
+    let world = HookEnv::new();
     let text_before = "[filesystem]\nallow_write = [\"/\"]\n";
     world.write("project/ringwall.toml", text_before);
     let output = world.ringwall(&["grant", "read", "/opt"]);
@@ -87,7 +88,7 @@ fn grant_does_not_trust_lines_the_user_never_saw() {
 
 #[test]
 fn an_untrusted_file_is_named_with_the_way_to_trust_it() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write(
         "project/ringwall.toml",
         "level = \"full\"\n[network]\nallowed_domains = [\"example.org\"]\n",
@@ -102,7 +103,7 @@ fn an_untrusted_file_is_named_with_the_way_to_trust_it() {
 
 #[test]
 fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/ringwall.toml", "level = \"full\"\n");
     let output = world.ringwall(&["trust"]);
     assert_eq!(output.status.code(), Some(78));
@@ -125,7 +126,7 @@ fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
 }
 
 /// Asks the hook as if the agent had been started in `dir`, below the world's root.
-fn hook_in(world: &World, dir: &str, change: impl FnOnce(&mut Call)) -> Answer {
+fn hook_in(world: &HookEnv, dir: &str, change: impl FnOnce(&mut Call)) -> Finished {
     let mut command = world.hook_command();
     let dir = world.root.join(dir);
     command.env("CLAUDE_PROJECT_DIR", &dir).current_dir(&dir);
@@ -146,7 +147,7 @@ struct Call {
 
 #[test]
 fn a_project_started_in_a_subdirectory_keeps_its_rules() {
-    let world = World::new();
+    let world = HookEnv::new();
     let top = world.write("project/ringwall.toml", "[filesystem]\ndeny_read = [\"**/*.rs\"]\n");
     let read =
         |dir: &str| hook_in(&world, dir, |call| call.path = world.project().join("src/main.rs"));
@@ -157,7 +158,7 @@ fn a_project_started_in_a_subdirectory_keeps_its_rules() {
     let granted = |path: &std::path::Path| {
         let reason = hook_in(&world, "project/src", |_| {}).reason();
         assert!(reason.contains(&format!("in {}", path.display())), "{reason}");
-        let mut grant = world.command(crate::world::BINARY);
+        let mut grant = world.command(crate::hook_env::BINARY);
         grant.args(["grant", "read", "/usr"]).current_dir(world.project().join("src"));
         let said = text(&grant.output().unwrap().stdout);
         assert!(said.contains(&path.display().to_string()), "{said}");
@@ -165,7 +166,7 @@ fn a_project_started_in_a_subdirectory_keeps_its_rules() {
     granted(&top);
     granted(&world.write("project/src/ringwall.toml", ""));
     // What a person is shown there is what the agent gets there.
-    let mut show = world.command(crate::world::BINARY);
+    let mut show = world.command(crate::hook_env::BINARY);
     show.args(["policy", "check"]).current_dir(world.project().join("src"));
     let shown = text(&show.output().unwrap().stdout);
     assert!(shown.contains("project/ringwall.toml is valid"), "{shown}");
@@ -174,7 +175,7 @@ fn a_project_started_in_a_subdirectory_keeps_its_rules() {
 
 #[test]
 fn a_project_cannot_widen_its_ground_through_variables() {
-    let world = World::new();
+    let world = HookEnv::new();
     let evil = world.write("project/evil.toml", "level = \"full\"\n");
     world.write("project/cfg/ringwall/ringwall.toml", "level = \"full\"\n");
     world.write("project/home/.config/ringwall/ringwall.toml", "level = \"full\"\n");
@@ -216,7 +217,7 @@ fn a_project_cannot_widen_its_ground_through_variables() {
 
 #[test]
 fn a_relative_path_on_the_hooks_command_line_stays_where_the_agent_was_started() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/policy.toml", "level = \"readonly\"\n");
     world.write("project/src/policy.toml", "level = \"full\"\n");
     let answer = hook_in(&world, "project", |call| {
@@ -227,7 +228,7 @@ fn a_relative_path_on_the_hooks_command_line_stays_where_the_agent_was_started()
 
 #[test]
 fn what_decides_cannot_be_written_under_another_name() {
-    let world = World::new();
+    let world = HookEnv::new();
     let user = world.write("project/cfg/user.toml", "");
     let settings = world.write("project/claude/settings.json", "{}");
     let flag = world.write("project/policy.toml", "");
@@ -254,7 +255,7 @@ fn what_decides_cannot_be_written_under_another_name() {
 
 #[test]
 fn a_project_file_that_is_a_link_is_used_by_nothing() {
-    let world = World::new();
+    let world = HookEnv::new();
     let user = "home/.config/ringwall/ringwall.toml";
     let users = world.write(user, "level = \"readonly\"\n");
     symlink(users, world.project().join("ringwall.toml")).unwrap();
@@ -272,9 +273,9 @@ fn a_project_file_that_is_a_link_is_used_by_nothing() {
 
 #[test]
 fn grants_at_the_same_time_are_all_kept() {
-    let world = World::new();
+    let world = HookEnv::new();
     let start = |number: usize| {
-        let mut grant = world.command(crate::world::BINARY);
+        let mut grant = world.command(crate::hook_env::BINARY);
         grant.args(["grant", "domain", &format!("host{number}.example.org")]);
         grant.stdout(std::process::Stdio::null()).spawn().unwrap()
     };
@@ -289,7 +290,7 @@ fn grants_at_the_same_time_are_all_kept() {
 
 #[test]
 fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
-    let world = World::new();
+    let world = HookEnv::new();
     let odd = r#""x\u001b[2K\u009b1A\u202e\nhint: fine""#;
     let file = format!(
         "[phases.{odd}]\nlevel = \"full\"\nallow_write = [{odd}]\n\
@@ -324,7 +325,7 @@ fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
 
 #[test]
 fn a_bad_file_is_reported_once_with_every_problem_and_exit_78() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/ringwall.toml", "levle = \"full\"\n[guard]\non_eror = \"allow\"\n");
     for args in
         [&["policy", "show"][..], &["policy", "check"], &["doctor"], &["explain", "--", "ls"]]
@@ -339,7 +340,7 @@ fn a_bad_file_is_reported_once_with_every_problem_and_exit_78() {
 
 #[test]
 fn check_warns_about_rules_that_match_nothing_and_removed_keys() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write(
         "project/ringwall.toml",
         "agentForbiddenTools = [\"x\"]\n[filesystem]\ndeny_read = [\"no/such/place/x\"]\n",
@@ -351,7 +352,7 @@ fn check_warns_about_rules_that_match_nothing_and_removed_keys() {
 
 #[test]
 fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
-    let world = World::new();
+    let world = HookEnv::new();
     for args in [
         &["grant", "read", "/etc"][..],
         &["trust"],
@@ -359,7 +360,8 @@ fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
         &["uninstall", "claude"],
         &["init"],
     ] {
-        let output = world.command(crate::world::BINARY).args(args).env("CLAUDECODE", "1").output();
+        let output =
+            world.command(crate::hook_env::BINARY).args(args).env("CLAUDECODE", "1").output();
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(77), "{args:?}");
         assert!(text(&output.stderr).contains("only the user can run it"));
@@ -369,7 +371,7 @@ fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
 
 #[test]
 fn usage_errors_exit_with_64_and_help_teaches() {
-    let world = World::new();
+    let world = HookEnv::new();
     for args in [
         &[][..],
         &["frobnicate"],
@@ -397,9 +399,9 @@ fn usage_errors_exit_with_64_and_help_teaches() {
 
 #[test]
 fn explain_gives_the_documented_json() {
-    let world = World::new();
+    let world = HookEnv::new();
     world.write("project/ringwall.toml", "\n[filesystem]\ndeny_read = [\"**/.env\"]\n");
-    let mut command = world.command(crate::world::BINARY);
+    let mut command = world.command(crate::hook_env::BINARY);
     command.args(["explain", "--json"]);
     let call = serde_json::json!({"tool_name": "Read", "tool_input": {"file_path": ".env"}});
     let answer = feed(command, call.to_string().as_bytes());

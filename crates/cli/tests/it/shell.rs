@@ -1,41 +1,47 @@
 //! Shell commands through the live hook: the corpus, the false alarms, and redirects run for real.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fixtures::{Finished, Server, TestEnv, feed, git, text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::world::{Answer, BINARY, feed, text};
+use crate::hook_env::Answer as _;
 
 /// Rows may be added. Taking one out needs a reason, and these lines.
 const FEWEST_ROWS: usize = 432;
 const FEWEST_COMMANDS: usize = 562;
 
 /// A home with a repository, two linked worktrees of it, and a quarantine.
-struct Ground {
-    _dir: tempfile::TempDir,
-    root: PathBuf,
+struct ShellEnv {
+    env: TestEnv,
 }
 
-impl Ground {
+impl Deref for ShellEnv {
+    type Target = TestEnv;
+
+    fn deref(&self) -> &TestEnv {
+        &self.env
+    }
+}
+
+impl ShellEnv {
     fn new() -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let root = dir.path().canonicalize().unwrap();
-        let ground = Self { _dir: dir, root };
+        let ground = Self { env: TestEnv::temporary() };
         std::fs::create_dir_all(ground.host()).unwrap();
         std::fs::create_dir_all(ground.quarantine()).unwrap();
-        ground.git(&["init", "-q", "-b", "main", "."], &ground.host());
-        std::fs::create_dir(ground.host().join("src")).unwrap();
-        std::fs::write(ground.host().join("src/a.txt"), "a\n").unwrap();
-        std::fs::write(ground.host().join(".gitignore"), ".wt\n").unwrap();
-        ground.git(&["add", "."], &ground.host());
-        ground.git(&["commit", "-q", "-m", "x"], &ground.host());
+        git(ground.host(), &["init", "-q", "-b", "main", "."]);
+        ground.write("home/u/proj/src/a.txt", "a\n");
+        ground.write("home/u/proj/.gitignore", ".wt\n");
+        git(ground.host(), &["add", "."]);
+        git(ground.host(), &["commit", "-q", "-m", "x"]);
         for (name, branch) in [("a", "agent"), ("b", "sibling")] {
             let path = format!(".wt/{name}");
-            ground.git(&["worktree", "add", "-q", "-b", branch, &path], &ground.host());
+            git(ground.host(), &["worktree", "add", "-q", "-b", branch, &path]);
         }
         ground
     }
@@ -56,17 +62,6 @@ impl Ground {
         self.home().join("work/sandbox")
     }
 
-    fn git(&self, args: &[&str], dir: &Path) {
-        let output = Command::new("git")
-            .args(["-c", "user.name=t", "-c", "user.email=t@example.org"])
-            .args(args)
-            .env("HOME", self.home())
-            .current_dir(dir)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{args:?}: {}", text(&output.stderr));
-    }
-
     fn fill(&self, text: &str) -> String {
         let show = |path: PathBuf| path.display().to_string();
         text.replace("{worktree}", &show(self.worktree()))
@@ -85,11 +80,9 @@ impl Ground {
                 &format!("[quarantine]\ndir = {:?}\nmode = {mode:?}\n", dir.display().to_string());
         }
         std::fs::write(&config, lines).unwrap();
-        let mut command = Command::new(BINARY);
+        let mut command = self.command(self.binary());
         command
             .args(["hook", "claude"])
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.home())
             .env("RINGWALL_CONFIG", config)
             .env("CLAUDE_PROJECT_DIR", workspace)
@@ -131,7 +124,7 @@ struct Judged {
 }
 
 impl Judged {
-    fn read(answer: Answer) -> Self {
+    fn read(answer: Finished) -> Self {
         let value: Value = serde_json::from_str(&answer.stdout).unwrap_or_default();
         let output = &value["hookSpecificOutput"];
         let corrected = output["updatedInput"]["command"].as_str().map(str::to_owned);
@@ -169,7 +162,7 @@ fn rows<T: for<'de> Deserialize<'de>>(file: &str) -> Vec<T> {
 
 #[test]
 fn every_row_of_the_shell_corpus_is_decided_as_expected() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let rows: Vec<Row> = rows("shell.jsonl");
     let mut misses = Vec::new();
     let mut debatable = 0;
@@ -238,7 +231,7 @@ fn every_ordinary_command_is_read_by_the_parser() {
 /// committing it.
 #[test]
 fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let rows: Vec<Ordinary> = rows("commands.jsonl");
     let mut verdicts = BTreeMap::new();
     let mut changed = Vec::new();
@@ -274,7 +267,7 @@ fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
 
 #[test]
 fn a_redirect_says_what_moved_and_makes_the_quarantine() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     std::fs::remove_dir_all(ground.home().join("work")).unwrap();
     let judged = ground.judge(
         "git clone https://example.org/o/r.git",
@@ -297,7 +290,7 @@ fn a_redirect_says_what_moved_and_makes_the_quarantine() {
 
 #[test]
 fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     // No one, not even root, can create a directory in sysfs.
     let lines = "version = 1\n[quarantine]\ndir = \"/sys/ringwall-quarantine\"\n";
     let config = ground.root.join("sysfs.toml");
@@ -322,7 +315,7 @@ fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
 
 #[test]
 fn two_downloads_under_one_name_are_refused() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let command = "git clone https://example.org/a/r; git clone https://example.org/b/r";
     let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
     assert_eq!(judged.verdict, "deny");
@@ -331,7 +324,7 @@ fn two_downloads_under_one_name_are_refused() {
 
 #[test]
 fn half_a_correction_is_never_sent() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     for command in [
         "git clone https://example.org/o/r; cd r; rm -rf .git",
         "git clone https://example.org/o/r /tmp/x && ls /tmp/x/src",
@@ -355,7 +348,7 @@ fn half_a_correction_is_never_sent() {
 
 #[test]
 fn a_correction_that_does_not_come_out_clean_is_refused() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let spaced = ground.home().join("my quarantine").display().to_string();
     let judge = |command: &str| {
         let hook = ground.hook(&ground.worktree(), None);
@@ -378,19 +371,19 @@ fn a_correction_that_does_not_come_out_clean_is_refused() {
 /// Runs commands in real bash as they are corrected: bytes land in quarantine and nowhere else.
 /// `FILES` and `SITE` stand for the same files, on disk and served on loopback.
 fn run_corrected(cases: &[(&str, &str)]) {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let source = ground.root.join("source");
     std::fs::create_dir_all(&source).unwrap();
-    ground.git(&["init", "-q", "-b", "main", "repo"], &source);
+    git(&source, &["init", "-q", "-b", "main", "repo"]);
     std::fs::write(source.join("repo/file.txt"), "content\n").unwrap();
-    ground.git(&["add", "."], &source.join("repo"));
-    ground.git(&["commit", "-q", "-m", "x"], &source.join("repo"));
-    ground.git(&["update-server-info"], &source.join("repo"));
+    git(source.join("repo"), &["add", "."]);
+    git(source.join("repo"), &["commit", "-q", "-m", "x"]);
+    git(source.join("repo"), &["update-server-info"]);
     let tar =
         Command::new("tar").args(["czf", "a.tgz", "repo/file.txt"]).current_dir(&source).status();
     assert!(tar.unwrap().success());
     std::fs::write(source.join("plain.txt"), "plain\n").unwrap();
-    let server = FileServer::start(&source);
+    let server = Server::plain(&source);
     for (command, landed) in cases {
         let command = command
             .replace("SITE", &server.url())
@@ -452,46 +445,9 @@ fn listing(dir: &Path) -> Vec<PathBuf> {
     names
 }
 
-/// Serves files on loopback.
-pub(crate) struct FileServer {
-    server: std::sync::Arc<tiny_http::Server>,
-    thread: Option<std::thread::JoinHandle<()>>,
-}
-
-impl FileServer {
-    pub(crate) fn start(root: &Path) -> Self {
-        let server = std::sync::Arc::new(tiny_http::Server::http("127.0.0.1:0").unwrap());
-        let (serving, root) = (server.clone(), root.to_path_buf());
-        let thread = std::thread::spawn(move || {
-            for request in serving.incoming_requests() {
-                let path = request.url().split('?').next().unwrap_or_default();
-                let path = root.join(path.trim_start_matches('/'));
-                let _ = match std::fs::read(path) {
-                    Ok(bytes) => request.respond(tiny_http::Response::from_data(bytes)),
-                    Err(_) => request.respond(tiny_http::Response::empty(404)),
-                };
-            }
-        });
-        Self { server, thread: Some(thread) }
-    }
-
-    pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.server.server_addr())
-    }
-}
-
-impl Drop for FileServer {
-    fn drop(&mut self) {
-        self.server.unblock();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-    }
-}
-
 #[test]
 fn the_host_checkout_stays_as_it_was() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let host = ground.host().display().to_string();
     for command in [
         format!("cd {host} && git commit -am x"),
@@ -511,7 +467,7 @@ fn the_host_checkout_stays_as_it_was() {
 
 #[test]
 fn the_rules_are_told_at_the_start_and_by_prompt() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     for name in ["SessionStart", "SubagentStart"] {
         let event = json!({"session_id": "s", "cwd": ground.worktree(), "hook_event_name": name});
         let answer =
@@ -532,7 +488,7 @@ fn the_rules_are_told_at_the_start_and_by_prompt() {
 
 #[test]
 fn git_is_pinned_to_the_worktree_only_where_the_user_wants_it() {
-    let ground = Ground::new();
+    let ground = ShellEnv::new();
     let file = ground.root.join("env-file");
     let start = |pin: bool| {
         let mut command = ground.hook(&ground.worktree(), None);

@@ -3,25 +3,24 @@
 
 use std::path::PathBuf;
 
+use fixtures::{RunOutput, TestEnv, User};
 use model_server::{ModelServer, Script, Step};
 use serde_json::json;
-
-use crate::yard::{As, Ran, Yard};
 
 const MODEL: &str = "model.example.org";
 
 struct Session {
-    yard: Yard,
+    yard: TestEnv,
     client: PathBuf,
 }
 
 impl Session {
     fn new() -> Self {
-        Self { yard: Yard::new(As::Me), client: model_server::clients::claude() }
+        Self { yard: TestEnv::new(User::Me), client: model_server::clients::claude() }
     }
 
     /// Plays a script behind the wall.
-    fn play(&self, script: Script, options: &[&str]) -> (Ran, ModelServer) {
+    fn play(&self, script: Script, options: &[&str]) -> (RunOutput, ModelServer) {
         let server = ModelServer::start(script);
         let port = server.url().rsplit(':').next().unwrap().trim_end_matches('/').to_owned();
         let config = self.yard.write(
@@ -49,7 +48,7 @@ impl Session {
             .env("ANTHROPIC_BASE_URL", format!("http://{MODEL}:{port}"))
             .env("ANTHROPIC_API_KEY", "dummy-not-a-key")
             .env("IS_SANDBOX", "1");
-        (Ran::new(&command.output().unwrap(), &events), server)
+        (RunOutput::new(&command.output().unwrap(), &events), server)
     }
 }
 

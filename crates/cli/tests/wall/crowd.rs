@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use fixtures::{TestEnv, users};
+
 use crate::traces::Traces;
-use crate::yard::{Yard, everybody};
 
 const RUNS: usize = 20;
 const ROUNDS: usize = 3;
@@ -24,8 +25,8 @@ const SETUP: &str = "git init -q . && git add -A && git -c user.name=x -c user.e
 
 #[test]
 fn twenty_runs_share_a_workspace() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for (name, text) in PRESENT {
             yard.write(&format!("project/{name}"), text);
         }
@@ -53,7 +54,7 @@ fn twenty_runs_share_a_workspace() {
 }
 
 /// Works a little, and tries what must not be done.
-fn start(yard: &Yard, number: usize) -> Child {
+fn start(yard: &TestEnv, number: usize) -> Child {
     let script = format!(
         "mkdir work-{number} && echo x > work-{number}/x && git status --porcelain > work-{number}/s; \
          echo x > .envrc; echo x > .git/config; mv .git work-{number}/git; rm -rf .claude; \
@@ -67,7 +68,7 @@ fn start(yard: &Yard, number: usize) -> Child {
 }
 
 /// Waits for the runs, and looks meanwhile whether anything else appears in the workspace.
-fn ghosts(yard: &Yard, names: &BTreeSet<String>, mut runs: Vec<Child>) {
+fn ghosts(yard: &TestEnv, names: &BTreeSet<String>, mut runs: Vec<Child>) {
     let since = Instant::now();
     loop {
         let now = listing(yard);
@@ -89,7 +90,7 @@ fn ghosts(yard: &Yard, names: &BTreeSet<String>, mut runs: Vec<Child>) {
 }
 
 /// The names in the workspace, and in the directories that hold protected ones.
-fn listing(yard: &Yard) -> BTreeSet<String> {
+fn listing(yard: &TestEnv) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for dir in ["", ".claude/", ".vscode/", "sub/", ".git/hooks/"] {
         for entry in std::fs::read_dir(yard.project().join(dir)).into_iter().flatten().flatten() {

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use crate::yard::{Ran, Yard, everybody};
+use fixtures::{RunOutput, TestEnv, users};
 
 #[test]
 fn a_read_outside_stops_the_run_and_a_grant_lets_it_pass() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let script = format!(
             "echo made > made.txt; cat {}; echo next",
             yard.home().join(".ssh/id_ed25519").display()
@@ -87,7 +87,7 @@ struct Remedy {
 }
 
 impl Remedy {
-    fn of(ran: &Ran) -> Self {
+    fn of(ran: &RunOutput) -> Self {
         let between = |from: &str, to: &str| {
             let (_, rest) = ran.stderr.split_once(from)?;
             Some(rest.split_once(to)?.0.to_owned())
@@ -115,16 +115,16 @@ enum Way {
 
 #[test]
 fn what_the_message_says_is_enough() {
-    for who in everybody() {
+    for who in users() {
         for case in CASES {
             for way in [Way::Command, Way::ProjectFile, Way::UserFile, Way::Flag] {
-                follow(&Yard::new(who), case, way);
+                follow(&TestEnv::new(who), case, way);
             }
         }
     }
 }
 
-fn follow(yard: &Yard, case: &Case, way: Way) {
+fn follow(yard: &TestEnv, case: &Case, way: Way) {
     yard.write("home/my notes [1] $x.txt", "notes\n");
     let path = yard.path(case.path).display().to_string();
     let script = case.script.replace("{}", &path);
@@ -184,8 +184,8 @@ fn follow(yard: &Yard, case: &Case, way: Way) {
 
 #[test]
 fn a_violation_names_who_tried_what() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let secret = yard.path("outside/secret.txt").display().to_string();
         let made = yard.path("outside/made.txt").display().to_string();
         let project = yard.path("project/ringwall.toml").display().to_string();
@@ -234,8 +234,8 @@ fn a_violation_names_who_tried_what() {
 
 #[test]
 fn looking_for_what_is_not_there_stops_nothing() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for (file, text) in [
             ("home/.bashrc", "echo BASHRC\n"),
             ("home/.npmrc", "//registry.example.org/:_authToken=SECRET\n"),
@@ -270,9 +270,9 @@ fn looking_for_what_is_not_there_stops_nothing() {
 
 #[test]
 fn a_phase_lets_its_own_file_be_written_and_nothing_else() {
-    for who in everybody() {
+    for who in users() {
         for (phase, file) in [("plan", "TODO.md"), ("learn", "AGENTS.md")] {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             let options = ["--phase", phase];
             for script in ["echo x > hello.txt", "echo x > new.txt", "rm hello.txt", "mkdir new"] {
                 let ran = yard.run(&options, script);
@@ -300,7 +300,7 @@ fn a_phase_lets_its_own_file_be_written_and_nothing_else() {
             assert_eq!(yard.read("project/hello.txt"), "hello\n");
             assert!(!yard.path("project/y").exists());
         }
-        let yard = Yard::new(who);
+        let yard = TestEnv::new(who);
         let ran = yard.run(&["--phase", "build"], "echo x > new.txt && cat new.txt");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "x\n"), "{ran:?}");
         // A phase's file that a link leads out of the workspace is no way out.
@@ -314,8 +314,8 @@ fn a_phase_lets_its_own_file_be_written_and_nothing_else() {
 
 #[test]
 fn a_level_gives_what_it_says() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/notes.txt", "notes\n");
         let home = "cat ~/notes.txt";
         let outside = format!("cat {}", yard.path("outside/secret.txt").display());
@@ -352,8 +352,8 @@ fn a_level_gives_what_it_says() {
 
 #[test]
 fn learning_prints_what_would_have_been_enough() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/notes/one.txt", "one\n");
         yard.write("project/.claude/settings.json", "{}\n");
         let outside = yard.path("outside").display().to_string();
@@ -391,8 +391,8 @@ fn learning_prints_what_would_have_been_enough() {
 
 #[test]
 fn a_project_file_widens_only_once_it_is_trusted() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let secret = yard.path("outside/secret.txt").display().to_string();
         let narrow = "[filesystem]\ndeny_read = [\"hello.txt\"]\n";
         yard.write("project/ringwall.toml", narrow);

@@ -4,10 +4,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
+use fixtures::{TestEnv, User, users};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::traces::{Traces, processes};
-use crate::yard::{As, Yard, everybody};
 
 /// Works, forks, and leaves a daemon that has nothing to do with its parents any more.
 const SCRIPT: &str = "while :; do echo tick >> ticks; sleep 0.01; done & \
@@ -19,14 +19,14 @@ const MOMENTS: u32 = 200;
 
 #[test]
 fn a_killed_supervisor_takes_everything_with_it() {
-    for who in everybody() {
+    for who in users() {
         die(who, &[], MOMENTS, |child| kill_process(pid(child), Signal::KILL));
     }
 }
 
 #[test]
 fn without_namespaces_too() {
-    for who in everybody() {
+    for who in users() {
         die(who, &["--enforcement", "landlock"], MOMENTS / 2, |child| {
             kill_process(pid(child), Signal::KILL)
         });
@@ -35,7 +35,7 @@ fn without_namespaces_too() {
 
 #[test]
 fn a_killed_process_group_takes_everything_with_it() {
-    for who in everybody() {
+    for who in users() {
         for options in [&[][..], &["--enforcement", "landlock"]] {
             for signal in [Signal::KILL, Signal::TERM] {
                 die(who, options, MOMENTS / 8, |child| kill_process_group(pid(child), signal));
@@ -46,12 +46,12 @@ fn a_killed_process_group_takes_everything_with_it() {
 
 /// Starts runs and ends each after a while that reaches from nothing to well into the command.
 fn die(
-    who: As,
+    who: User,
     options: &[&str],
     moments: u32,
     end: impl Fn(&Child) -> Result<(), rustix::io::Errno>,
 ) {
-    let yard = Yard::new(who);
+    let yard = TestEnv::new(who);
     // With a limit, there is a control group to clear up too.
     let config = "[confinement]\nminimum = \"landlock\"\n[limits]\nprocesses = 1000\n";
     yard.write("home/.config/ringwall/ringwall.toml", config);
@@ -81,14 +81,14 @@ fn die(
     assert!(some && all, "{ran} of {moments} commands had begun within {longest:?}");
 }
 
-fn start(yard: &Yard, options: &[&str]) -> Child {
+fn start(yard: &TestEnv, options: &[&str]) -> Child {
     let mut command = yard.command(yard.binary());
     command.arg("run").args(options).args(["--", "/bin/bash", "-c", SCRIPT]);
     command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0).spawn().unwrap()
 }
 
 /// How long a run takes until its command does something.
-fn start_time(yard: &Yard, options: &[&str]) -> Duration {
+fn start_time(yard: &TestEnv, options: &[&str]) -> Duration {
     let ticks = yard.project().join("ticks");
     let since = Instant::now();
     let mut child = start(yard, options);

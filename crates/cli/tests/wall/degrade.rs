@@ -3,10 +3,10 @@
 
 use std::process::Command;
 
+use fixtures::{RunOutput, TestEnv, User, users};
 use serde_json::Value;
 
 use crate::traces::Traces;
-use crate::yard::{As, Ran, Yard, everybody};
 
 /// Takes device files away from whatever is mounted at `/dev/fuse`.
 const NO_FUSE: &str = "mount --bind /dev/fuse /dev/fuse && mount -o remount,bind,nodev /dev/fuse";
@@ -18,7 +18,7 @@ const LANDLOCK: &str = "[confinement]\nminimum = \"landlock\"\n";
 
 #[test]
 fn without_fuse_every_open_is_watched() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "");
         let Some(ran) =
             in_mounts(&yard, NO_FUSE, "echo fine; cat hello.txt; ls / /usr > /dev/null")
@@ -50,7 +50,7 @@ fn without_fuse_every_open_is_watched() {
 
 #[test]
 fn where_another_program_listens_the_wall_holds() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "");
         yard.write("project/.git/config", "[core]\n");
         let Some(ran) = under_listener(&yard, "cat hello.txt") else { return };
@@ -86,7 +86,7 @@ fn where_another_program_listens_the_wall_holds() {
 
 #[test]
 fn without_namespaces_and_listener_there_is_no_run() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, LANDLOCK);
         let script = "echo ran > ran.txt";
         let Some(ran) = under_listener_with(&yard, &["--enforcement", "landlock"], script) else {
@@ -100,7 +100,7 @@ fn without_namespaces_and_listener_there_is_no_run() {
 
 #[test]
 fn with_nothing_to_attribute_the_wall_holds() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "");
         let secret = yard.path("outside/secret.txt").display().to_string();
         let script = format!("cat {secret}; echo x > {secret}; echo x > {secret}.new; exit 4");
@@ -114,7 +114,7 @@ fn with_nothing_to_attribute_the_wall_holds() {
 
 #[test]
 fn without_user_namespaces_there_is_no_run() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "");
         let Some(ran) = without_namespaces(&yard, "echo ran > ran.txt") else { return };
         assert_eq!(ran.code, Some(69), "{ran:?}");
@@ -132,7 +132,7 @@ fn without_user_namespaces_there_is_no_run() {
 
 #[test]
 fn without_user_namespaces_landlock_holds_where_that_is_accepted() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, LANDLOCK);
         let Some(ran) = without_namespaces(&yard, "echo fine") else { return };
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "fine\n"), "{ran:?}");
@@ -145,7 +145,7 @@ fn without_user_namespaces_landlock_holds_where_that_is_accepted() {
 
 #[test]
 fn a_masked_proc_is_named() {
-    for who in everybody() {
+    for who in users() {
         let strict = yard(who, "");
         let Some(ran) = in_mounts(&strict, MASKED_PROC, "echo ran > ran.txt") else { return };
         assert_eq!(ran.code, Some(69), "{ran:?}");
@@ -165,7 +165,7 @@ fn a_masked_proc_is_named() {
 
 #[test]
 fn landlock_alone_holds_by_choice_too() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, LANDLOCK);
         let run = |script: &str| yard.run(&["--enforcement", "landlock"], script);
         landlock_holds(&yard, &run);
@@ -175,7 +175,7 @@ fn landlock_alone_holds_by_choice_too() {
 /// Git gives up on settings that it may not read, so it gets others.
 #[test]
 fn where_landlock_stands_alone_git_works() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, LANDLOCK);
         let user = "[user]\n\tname = Somebody\n\temail = s@example.org\n";
         yard.write("home/.gitconfig", &format!("{user}[alias]\n\tx = !true\n"));
@@ -187,7 +187,7 @@ fn where_landlock_stands_alone_git_works() {
 }
 
 /// What Landlock and seccomp alone must do.
-fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
+fn landlock_holds(yard: &TestEnv, run: &dyn Fn(&str) -> RunOutput) {
     let traces = Traces::before(yard);
     // Exact exit statuses.
     for (script, code) in
@@ -237,7 +237,7 @@ fn landlock_holds(yard: &Yard, run: &dyn Fn(&str) -> Ran) {
     traces.nothing("landlock", &[], &[".envrc", ".git", "held", "held/.envrc", "sub"]);
 }
 
-fn stopped_at(ran: &Ran, path: &str) {
+fn stopped_at(ran: &RunOutput, path: &str) {
     assert_eq!(ran.code, Some(77), "{path}: {ran:?}");
     let told = ran.violations().last().map(|violation| violation["path"].clone());
     let told = told.as_ref().and_then(Value::as_str).unwrap_or_default();
@@ -246,24 +246,24 @@ fn stopped_at(ran: &Ran, path: &str) {
     assert!(!ran.stdout.contains("next") && !ran.stdout.contains("SECRET"), "{ran:?}");
 }
 
-fn wall<'a>(ran: &'a Ran, field: &str) -> &'a str {
+fn wall<'a>(ran: &'a RunOutput, field: &str) -> &'a str {
     ran.events("started")[0]["wall"][field].as_str().unwrap()
 }
 
-fn lacks(ran: &Ran) -> Vec<&str> {
+fn lacks(ran: &RunOutput) -> Vec<&str> {
     let lacking = ran.events("started")[0]["wall"]["lacking"].as_array().unwrap();
     lacking.iter().filter_map(|lack| lack["name"].as_str()).collect()
 }
 
-fn yard(who: As, config: &str) -> Yard {
-    let yard = Yard::new(who);
+fn yard(who: User, config: &str) -> TestEnv {
+    let yard = TestEnv::new(who);
     yard.write("home/.config/ringwall/ringwall.toml", config);
     yard
 }
 
 /// A run in a mount namespace in which something was done before. `None`, and said so, if there
 /// are no such namespaces here.
-fn in_mounts(yard: &Yard, prelude: &str, script: &str) -> Option<Ran> {
+fn in_mounts(yard: &TestEnv, prelude: &str, script: &str) -> Option<RunOutput> {
     let mut outer = Command::new("unshare");
     outer.args(["--mount", "--propagation", "private"]);
     if !rustix::process::geteuid().is_root() {
@@ -278,7 +278,7 @@ fn in_mounts(yard: &Yard, prelude: &str, script: &str) -> Option<Ran> {
 }
 
 /// A run where user namespaces are switched off.
-fn without_namespaces(yard: &Yard, script: &str) -> Option<Ran> {
+fn without_namespaces(yard: &TestEnv, script: &str) -> Option<RunOutput> {
     let prelude = "echo 0 > /proc/sys/user/max_user_namespaces";
     let mut outer = yard.command("unshare");
     outer.args(["--map-root-user", "sh", "-c", &format!("{prelude} && exec \"$@\""), "sh"]);
@@ -287,11 +287,11 @@ fn without_namespaces(yard: &Yard, script: &str) -> Option<Ran> {
 }
 
 /// A run under a program that watches calls already.
-fn under_listener(yard: &Yard, script: &str) -> Option<Ran> {
+fn under_listener(yard: &TestEnv, script: &str) -> Option<RunOutput> {
     under_listener_with(yard, &[], script)
 }
 
-fn under_listener_with(yard: &Yard, options: &[&str], script: &str) -> Option<Ran> {
+fn under_listener_with(yard: &TestEnv, options: &[&str], script: &str) -> Option<RunOutput> {
     let python = "/usr/bin/python3";
     if !std::path::Path::new(python).exists() {
         eprintln!("skipped: there is no {python} to install a listener");
@@ -303,18 +303,18 @@ fn under_listener_with(yard: &Yard, options: &[&str], script: &str) -> Option<Ra
 }
 
 fn run(
-    yard: &Yard,
+    yard: &TestEnv,
     mut outer: Command,
     prelude: &str,
     options: &[&str],
     script: &str,
-) -> Option<Ran> {
+) -> Option<RunOutput> {
     let events = yard.path("events.jsonl");
     let _ = std::fs::remove_file(&events);
     outer.args(["run", "--events"]).arg(&events).args(options);
     outer.args(["--", "/bin/bash", "-c", script]);
     let output = outer.output().unwrap();
-    let ran = Ran::new(&output, &events);
+    let ran = RunOutput::new(&output, &events);
     if ran.events.is_empty() && ran.code != Some(69) {
         eprintln!("skipped: cannot prepare `{prelude}` here: {ran:?}");
         return None;

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::yard::{Yard, everybody, has_python};
+use fixtures::{TestEnv, has_python, users};
 
 /// What appears in a directory that cannot be watched would not be seen.
 #[test]
@@ -10,8 +10,8 @@ fn nothing_appears_where_nobody_can_watch() {
     if !has_python() {
         return;
     }
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.configure("[filesystem]\ndeny_read = [\"**/*.pem\"]\n");
         let mut host = yard.command("/bin/bash");
         // The run may end before it is ready.
@@ -38,8 +38,8 @@ print(open(\"n/key.pem\").read())
 
 #[test]
 fn what_appears_under_a_deny_rule_is_hidden_too() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let named = yard.project().join("sub/key.pem").display().to_string();
         let deeper = yard.project().join("deep/er/key.pem").display().to_string();
         yard.write("project/old.pem", "SECRET\n");
@@ -79,8 +79,8 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
 
 #[test]
 fn a_deny_rule_holds_for_what_its_path_leads_to() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/.cargo/real/a.key", "SECRET\n");
         yard.write("project/real/a.key", "SECRET\n");
         for place in ["home/.cargo", "project"] {
@@ -103,8 +103,8 @@ fn a_deny_rule_holds_for_what_its_path_leads_to() {
 
 #[test]
 fn a_deny_rule_holds_where_everything_else_can_be_read() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/notes/a.key", "SECRET\n");
         yard.write("home/notes/a.txt", "NOTE\n");
         let secret = yard.path("outside/secret.txt").display().to_string();
@@ -122,8 +122,8 @@ fn a_deny_rule_holds_where_everything_else_can_be_read() {
 
 #[test]
 fn a_deny_rule_holds_in_the_toolchain_too() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for file in [".cargo/bin/tool", ".cargo/private/key", ".cargo/private/deep/a.key"] {
             yard.write(&format!("home/{file}"), "TOOLCHAIN\n");
         }
@@ -150,8 +150,8 @@ fn a_deny_rule_holds_in_the_toolchain_too() {
 
 #[test]
 fn no_grant_reaches_into_what_is_denied_or_protected() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for file in ["notes/key", "repo/.git/config", "repo/.git/hooks/pre-commit"] {
             yard.write(&format!("home/{file}"), "KEPT\n");
         }
@@ -191,8 +191,8 @@ fn no_grant_reaches_into_what_is_denied_or_protected() {
 
 #[test]
 fn a_protected_name_that_is_a_link_shows_nothing_of_the_host() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for dir in ["/tmp", "/var/tmp", "/dev/shm"] {
             let shared = tempfile::NamedTempFile::new_in(dir).unwrap();
             std::fs::write(shared.path(), "SECRET\n").unwrap();
@@ -208,8 +208,8 @@ fn a_protected_name_that_is_a_link_shows_nothing_of_the_host() {
 
 #[test]
 fn a_denied_name_that_leads_to_what_is_the_runs_own_breaks_nothing() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let config = "[filesystem]\ndeny_read = [\"**/secret\"]\n";
         yard.configure(config);
         for target in ["/proc", "/proc/self/fd", "/dev", "/dev/null", "/dev/shm", "/tmp", "/"] {
@@ -224,8 +224,8 @@ fn a_denied_name_that_leads_to_what_is_the_runs_own_breaks_nothing() {
 
 #[test]
 fn a_run_keeps_its_own_processes_and_devices_whatever_is_granted() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for path in ["/proc", "/proc/self", "/dev", "/dev/pts", "/dev/null"] {
             for access in ["read", "write"] {
                 let config = format!("[filesystem]\nallow_{access} = [\"{path}\"]\n");
@@ -241,8 +241,8 @@ fn a_run_keeps_its_own_processes_and_devices_whatever_is_granted() {
 
 #[test]
 fn a_run_in_a_workspace_that_a_rule_denies_is_refused() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         symlink(yard.path(""), yard.path("home/all")).unwrap();
         let project = yard.project().display().to_string();
         for rule in [&project, "~/all", "/", "**/project"] {

@@ -2,7 +2,7 @@
 //! where it must not. What happened is judged from outside.
 
 mod blocked;
-mod ground;
+mod env;
 mod messages;
 mod neighbour;
 mod network;
@@ -17,8 +17,9 @@ mod writes;
 
 use std::fmt::Write as _;
 
-use crate::yard::{As, everybody};
-pub(crate) use ground::{Ground, Tried, Wall};
+use fixtures::{User, users};
+
+pub(crate) use env::{EscapeEnv, Tried, Wall};
 use row::Row;
 
 const TABLE: &[(&str, &[Row])] = &[
@@ -108,7 +109,7 @@ fn rows_have_names_of_their_own() {
 }
 
 /// A box that starts nothing wins nothing.
-fn judge(_: &Ground, _: &Row, tried: &Tried) -> Option<&'static str> {
+fn judge(_: &EscapeEnv, _: &Row, tried: &Tried) -> Option<&'static str> {
     match tried {
         Tried { ran: false, .. } => Some("it was not tried"),
         Tried { escaped: true, .. } => Some("IT WORKED"),
@@ -129,10 +130,10 @@ fn rows() -> impl Iterator<Item = &'static Row> {
 /// the table to mean something.
 fn on_all(
     wall: Option<&Wall>,
-    wrong: impl Fn(&Ground, &Row, &Tried) -> Option<&'static str> + Sync,
+    wrong: impl Fn(&EscapeEnv, &Row, &Tried) -> Option<&'static str> + Sync,
 ) -> String {
-    let series = |who: As| {
-        let Some(mut ground) = Ground::new(who) else { return String::new() };
+    let series = |who: User| {
+        let Some(mut ground) = EscapeEnv::new(who) else { return String::new() };
         let whom = if ground.is_root { "root" } else { "an ordinary user" };
         let (mut complaints, mut summary, mut worked) = (String::new(), String::new(), 0);
         for (kind, rows) in TABLE {
@@ -165,7 +166,7 @@ fn on_all(
     };
     std::thread::scope(|scope| {
         let users: Vec<_> =
-            everybody().into_iter().map(|who| scope.spawn(move || series(who))).collect();
+            users().into_iter().map(|who| scope.spawn(move || series(who))).collect();
         users.into_iter().map(|user| user.join().unwrap()).collect()
     })
 }

@@ -9,8 +9,9 @@ use std::os::unix::process::CommandExt;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use fixtures::{RunOutput, TestEnv, User, users};
+
 use crate::traces::Traces;
-use crate::yard::{As, Ran, Yard, everybody};
 
 /// A call of the set-up, and the errors it gets.
 struct Fault {
@@ -156,16 +157,16 @@ exit 42
 
 #[test]
 fn a_call_that_fails_leaves_no_hole() {
-    for who in everybody() {
-        let Some(ground) = Ground::new(who, &[], Whose::Ours) else { return };
+    for who in users() {
+        let Some(ground) = FaultEnv::new(who, &[], Whose::Ours) else { return };
         OURS.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
 
 #[test]
 fn ground_that_cannot_be_laid_leaves_no_hole() {
-    for who in everybody() {
-        let Some(ground) = Ground::new(who, &["--attribution", "inferred"], Whose::Ours) else {
+    for who in users() {
+        let Some(ground) = FaultEnv::new(who, &["--attribution", "inferred"], Whose::Ours) else {
             return;
         };
         LAYING.iter().for_each(|fault| ground.fail(fault, &|times| (1..=times).collect()));
@@ -174,25 +175,25 @@ fn ground_that_cannot_be_laid_leaves_no_hole() {
 
 #[test]
 fn without_namespaces_a_call_that_fails_leaves_no_hole() {
-    for who in everybody() {
+    for who in users() {
         let lesser = &["--enforcement", "landlock"];
-        let Some(ground) = Ground::new(who, lesser, Whose::Everybodys) else { return };
+        let Some(ground) = FaultEnv::new(who, lesser, Whose::Everybodys) else { return };
         LESSER.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
 
 #[test]
 fn a_call_that_fails_for_everybody_leaves_no_hole() {
-    for who in everybody() {
-        let Some(ground) = Ground::new(who, &[], Whose::Everybodys) else { return };
+    for who in users() {
+        let Some(ground) = FaultEnv::new(who, &[], Whose::Everybodys) else { return };
         EVERYBODYS.iter().for_each(|fault| ground.fail(fault, &sample));
     }
 }
 
 #[test]
 fn a_file_that_cannot_be_opened_leaves_no_hole() {
-    for who in everybody() {
-        let Some(ground) = Ground::new(who, &[], Whose::Everybodys) else { return };
+    for who in users() {
+        let Some(ground) = FaultEnv::new(who, &[], Whose::Everybodys) else { return };
         for (path, error) in OPENED {
             let inject = format!("inject=openat,open:error={error}");
             let strace = ["-P", path, "-e", "trace=openat,open", "-e", &inject];
@@ -205,8 +206,8 @@ fn a_file_that_cannot_be_opened_leaves_no_hole() {
 /// its own, and must not be heard before the true one.
 #[test]
 fn only_the_thread_that_failed_says_why() {
-    for who in everybody() {
-        let Some(ground) = Ground::new(who, &[], Whose::Ours) else { return };
+    for who in users() {
+        let Some(ground) = FaultEnv::new(who, &[], Whose::Ours) else { return };
         let log = ground.yard.write("calls.txt", "");
         // The second thing that the first thread says is its failure; it is held up on its way.
         let faults = ["inject=pivot_root:error=EIO", "inject=sendmsg:delay_enter=1000000:when=2"];
@@ -232,22 +233,22 @@ enum Whose {
     Everybodys,
 }
 
-struct Ground {
-    yard: Yard,
+struct FaultEnv {
+    yard: TestEnv,
     listener: TcpListener,
     options: &'static [&'static str],
     whose: Whose,
     tally: RefCell<BTreeMap<(String, Option<i32>), usize>>,
 }
 
-impl Ground {
-    fn new(who: As, options: &'static [&'static str], whose: Whose) -> Option<Self> {
+impl FaultEnv {
+    fn new(who: User, options: &'static [&'static str], whose: Whose) -> Option<Self> {
         let known = Command::new("strace").arg("--version").output();
         if !known.is_ok_and(|output| output.status.success()) {
             eprintln!("skipped: there is no strace to make calls fail");
             return None;
         }
-        let yard = Yard::new(who);
+        let yard = TestEnv::new(who);
         let minimum = if options.contains(&"landlock") { "landlock" } else { "namespaces" };
         let config = format!(
             "[violation]\naction = \"deny\"\n[limits]\nfile_size = \"4MiB\"\n\
@@ -308,7 +309,7 @@ impl Ground {
         let said = ran.events("started").iter().any(|event| event["wall"]["landlock"] == 0);
         let out =
             if said { ran.stdout.replace("BREACH: (no-landlock)", "") } else { ran.stdout.clone() };
-        let Ran { code, stderr, .. } = &ran;
+        let RunOutput { code, stderr, .. } = &ran;
         assert!(!out.contains("BREACH") && !out.contains("SECRET"), "{what}: {out} {stderr}");
         assert_eq!(self.yard.read("outside/secret.txt"), "SECRET-OUTSIDE\n", "{what}");
         for name in KEPT {
@@ -341,7 +342,7 @@ impl Ground {
     }
 
     /// A run whose calls are traced.
-    fn run(&self, what: &str, strace: &[&str]) -> Ran {
+    fn run(&self, what: &str, strace: &[&str]) -> RunOutput {
         let events = self.yard.path("events.jsonl");
         let _ = fs::remove_file(&events);
         let script = "exec 9< \"$0\"; export SUPERVISOR=$$; exec strace \"$@\"";
@@ -357,11 +358,11 @@ impl Ground {
         command.env("PORT", port).env("OUTSIDE", self.yard.path("outside")).env("LEAK", "leak");
         command.env("TIER", self.options.last().unwrap_or(&""));
         command.env("LANDLOCK", sandbox::landlock_version().to_string());
-        Ran::new(&patiently(what, command), &events)
+        RunOutput::new(&patiently(what, command), &events)
     }
 }
 
-impl Drop for Ground {
+impl Drop for FaultEnv {
     /// Says what ended how, for whoever wants to know.
     fn drop(&mut self) {
         for ((call, code), times) in self.tally.borrow().iter() {

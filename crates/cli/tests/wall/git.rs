@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use crate::yard::{Ran, Yard, everybody};
+use fixtures::{RunOutput, TestEnv, users};
 
 /// Both ways to tell what was tried.
 const ATTRIBUTIONS: [&str; 2] = ["tripwire", "notify"];
@@ -19,11 +19,11 @@ const WORKTREE: &str = "cd .. && rm -rf project && mkdir repo && cd repo && git 
     && git branch loose && git tag v2 && git config extensions.worktreeConfig true \
     && git worktree add -q ../project ";
 
-fn deny(yard: &Yard) {
+fn deny(yard: &TestEnv) {
     yard.configure("[violation]\naction = \"deny\"\n");
 }
 
-fn assert_clean(ran: &Ran) {
+fn assert_clean(ran: &RunOutput) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.violations().is_empty() && ran.events("tampering").is_empty(), "{ran:?}");
 }
@@ -60,9 +60,8 @@ const OWN: &[&str] = &[
 
 #[test]
 fn a_day_in_a_checkout() {
-    for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
-    {
-        let yard = Yard::new(who);
+    for (who, attribution) in users().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a))) {
+        let yard = TestEnv::new(who);
         yard.prepare(CHECKOUT);
         let ran = yard.run(
             &["--attribution", attribution],
@@ -102,8 +101,8 @@ fn a_day_in_a_checkout() {
 
 #[test]
 fn repositories_that_a_run_makes_are_its_own() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(CHECKOUT);
         let ran = yard.run(
             &[],
@@ -127,8 +126,8 @@ fn repositories_that_a_run_makes_are_its_own() {
 
 #[test]
 fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(CHECKOUT);
         yard.prepare("git init -q --bare ../bare && mv ../bare ./vendor.git && git branch other");
         yard.prepare("git init -q real && mkdir linked && ln -s ../real/.git linked/.git");
@@ -172,9 +171,8 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
 
 #[test]
 fn a_worktree_commits_to_its_own_branch() {
-    for (who, attribution) in everybody().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a)))
-    {
-        let yard = Yard::new(who);
+    for (who, attribution) in users().into_iter().flat_map(|who| ATTRIBUTIONS.map(|a| (who, a))) {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} -b agent/one"));
         // What the other side goes on with meanwhile.
         yard.prepare("cd ../repo && echo more > more && git add more && git commit -qm more");
@@ -206,8 +204,8 @@ fn a_worktree_commits_to_its_own_branch() {
 
 #[test]
 fn a_worktree_changes_nothing_else_in_its_repository() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} -b agent/one"));
         deny(&yard);
         let before = files(&yard.path("repo"), OWN);
@@ -293,11 +291,11 @@ fn a_worktree_changes_nothing_else_in_its_repository() {
 
 #[test]
 fn a_worktree_works_whatever_its_branch_is_called_and_wherever_it_is_kept() {
-    for who in everybody() {
+    for who in users() {
         for (branch, packed) in
             [("one", false), ("one", true), ("a/b/c", true), ("agent/one", true)]
         {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             yard.prepare(&format!("{WORKTREE} -b {branch}"));
             if packed {
                 yard.prepare("cd ../repo && git gc -q && git pack-refs --all");
@@ -315,8 +313,8 @@ fn a_worktree_works_whatever_its_branch_is_called_and_wherever_it_is_kept() {
 
 #[test]
 fn a_worktree_on_no_branch_keeps_its_commits_to_itself() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} --detach"));
         let before = files(&yard.path("repo"), OWN);
         let ran = yard.run(&[], "set -e; echo a > a; git add a; git commit -qm second");
@@ -332,8 +330,8 @@ fn a_worktree_on_no_branch_keeps_its_commits_to_itself() {
 
 #[test]
 fn a_worktree_cannot_make_another_branch_its_own() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} -b agent/one"));
         deny(&yard);
         let before = files(&yard.path("repo"), OWN);
@@ -361,8 +359,8 @@ fn a_worktree_cannot_make_another_branch_its_own() {
 
 #[test]
 fn a_git_file_that_lies_opens_nothing() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} -b agent/one"));
         let repo = yard.path("repo").display().to_string();
         let outside = yard.path("outside").display().to_string();
@@ -396,8 +394,8 @@ fn a_git_file_that_lies_opens_nothing() {
 
 #[test]
 fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(&format!("{WORKTREE} -b agent/one"));
         let before = files(&yard.path("repo"), &[]);
         let repo = yard.path("repo").display().to_string();
@@ -420,8 +418,8 @@ fn a_worktree_that_may_not_be_written_leaves_its_repository_alone() {
 
 #[test]
 fn worktrees_inside_a_bare_repository_do_not_see_each_other() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare("git init -q -b main . && git add -A && git commit -qm first
             git clone -q --bare . ../bare.git && cd ../bare.git
             git worktree add -q -b one one && git worktree add -q -b two two && echo SECRET > two/.env",
@@ -440,8 +438,8 @@ fn worktrees_inside_a_bare_repository_do_not_see_each_other() {
 
 #[test]
 fn git_looks_at_submodules() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(
             "export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@example.org
             export GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@example.org

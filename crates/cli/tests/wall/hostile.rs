@@ -2,20 +2,20 @@
 
 use std::os::unix::fs::symlink;
 
-use crate::yard::{Ran, Yard, everybody};
+use fixtures::{RunOutput, TestEnv, users};
 
 const WATCHED: &[&str] = &[];
 const UNWATCHED: &[&str] = &["--attribution", "inferred"];
 
-fn moved_aside(ran: &Ran, name: &str) -> bool {
+fn moved_aside(ran: &RunOutput, name: &str) -> bool {
     let path = |event: &&serde_json::Value| event["path"].as_str().unwrap().ends_with(name);
     ran.events("tampering").into_iter().any(|event| path(&event) && !event["moved_to"].is_null())
 }
 
 #[test]
 fn a_checkout_that_calls_itself_a_worktree_gets_nothing_around_it() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         std::fs::remove_dir_all(yard.path("project/.git")).unwrap_or_default();
         yard.write("secret", "SECRET\n");
         yard.write("project/HEAD", "ref: refs/heads/main\n");
@@ -39,8 +39,8 @@ fn a_checkout_that_calls_itself_a_worktree_gets_nothing_around_it() {
 
 #[test]
 fn a_link_on_the_search_path_grants_nothing() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let tools = yard.path("project/bin");
         std::fs::create_dir_all(&tools).unwrap();
         let key = yard.home().join(".ssh/id_ed25519");
@@ -67,8 +67,8 @@ fn a_link_on_the_search_path_grants_nothing() {
 
 #[test]
 fn a_link_called_git_is_moved_aside() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let ran = yard.run(
             UNWATCHED,
             "mkdir -p sub other/objects other/refs && cp -r .git/HEAD other/ 2> /dev/null
@@ -81,8 +81,8 @@ fn a_link_called_git_is_moved_aside() {
 
 #[test]
 fn what_a_dangling_protected_name_leads_to_is_moved_aside() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         symlink("real.json", yard.path("project/.mcp.json")).unwrap();
         symlink("../outside/later.json", yard.path("project/.envrc")).unwrap();
         let ran = yard.run(UNWATCHED, "echo '{}' > real.json");
@@ -101,8 +101,8 @@ fn what_a_dangling_protected_name_leads_to_is_moved_aside() {
 
 #[test]
 fn what_is_hidden_is_protected_all_the_same() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.configure("[filesystem]\ndeny_read = [\"**/.env*\"]\n");
         let ran = yard.run(UNWATCHED, "echo evil > .envrc");
         let gone = yard.path("project/.envrc").symlink_metadata().is_err();
@@ -112,8 +112,8 @@ fn what_is_hidden_is_protected_all_the_same() {
 
 #[test]
 fn nothing_gives_ringwalls_own_files_away() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.run(&[], "true");
         for (path, text) in [("audit/kept", "KEPT\n"), ("trust/kept", "KEPT\n")] {
             yard.write(&format!("home/.local/state/ringwall/{path}"), text);
@@ -146,8 +146,8 @@ fn nothing_gives_ringwalls_own_files_away() {
 
 #[test]
 fn another_checkout_in_the_workspace_is_not_written() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(
             "git init -q -b main . && git add -A && git commit -qm first && git worktree add -q wt",
         );
@@ -161,8 +161,8 @@ fn another_checkout_in_the_workspace_is_not_written() {
 
 #[test]
 fn credentials_that_are_links_are_closed_where_they_lie() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/.cargo/private/token", "TOKEN\n");
         symlink("private/token", yard.path("home/.cargo/credentials.toml")).unwrap();
         for path in ["~/.cargo/credentials.toml", "~/.cargo/private/token"] {
@@ -191,8 +191,8 @@ fn credentials_that_are_links_are_closed_where_they_lie() {
 
 #[test]
 fn at_level_full_what_is_protected_in_the_home_stays() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare("mkdir ~/repo && git init -q ~/repo");
         yard.write("home/.bashrc", "KEPT\n");
         yard.write("home/notes/kept", "KEPT\n");
@@ -234,7 +234,7 @@ fn at_level_full_what_is_protected_in_the_home_stays() {
 
 #[test]
 fn ringwalls_own_directories_cannot_be_made_by_a_run() {
-    for who in everybody() {
+    for who in users() {
         for (options, file) in [
             (&["--level", "full"][..], "home/.local/state/ringwall/trust/new"),
             (
@@ -243,7 +243,7 @@ fn ringwalls_own_directories_cannot_be_made_by_a_run() {
             ),
             (&["--allow-write", "../home"], "home/.local/state/ringwall/trust/new"),
         ] {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             std::fs::remove_dir_all(yard.path("home/.local")).unwrap_or_default();
             std::fs::remove_dir_all(yard.path("home/.config")).unwrap_or_default();
             let dir = yard.path(file).parent().unwrap().display().to_string();
@@ -257,8 +257,8 @@ fn ringwalls_own_directories_cannot_be_made_by_a_run() {
 
 #[test]
 fn places_behind_links_do_not_keep_the_wall_from_coming_up() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/dotfiles/claude/settings.json", "KEPT\n");
         yard.write("outside/nvm/a.pem", "PEM\n");
         symlink("dotfiles/claude", yard.path("home/.claude")).unwrap();
@@ -283,8 +283,8 @@ fn places_behind_links_do_not_keep_the_wall_from_coming_up() {
 
 #[test]
 fn repositories_can_be_copied_and_set_up() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(
             "git init -q -b main ../lib && cd ../lib && git commit -q --allow-empty -m one",
         );
@@ -311,8 +311,8 @@ fn repositories_can_be_copied_and_set_up() {
 
 #[test]
 fn a_home_whose_name_is_no_text_is_a_home() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.prepare(
             "mkdir -p ../$'odd\\377 home\\n'/.ssh && echo key > ../$'odd\\377 home\\n'/.ssh/id",
         );

@@ -1,8 +1,9 @@
 //! What each layer of the wall is for: something that fails, and works as soon as that layer alone
 //! is left out.
 
-use crate::escapes::{Ground, Wall, row};
-use crate::yard::{Yard, everybody, has_python};
+use fixtures::{TestEnv, has_python, users};
+
+use crate::escapes::{EscapeEnv, Wall, row};
 
 /// Landlock and seccomp alone.
 const LANDLOCK: &[&str] = &["--enforcement", "landlock"];
@@ -54,8 +55,8 @@ for place in / /etc /usr /home "$HOME" $(cut -d' ' -f5 /proc/self/mountinfo); do
 done; true"#;
     let attributions = ["tripwire", "notify", "inferred"];
     let levels = ["readonly", "readwrite", "network", "full"];
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/.config/ringwall/ringwall.toml", "[violation]\naction = \"deny\"\n");
         for (attribution, level) in
             attributions.iter().flat_map(|one| levels.map(|level| (*one, level)))
@@ -100,8 +101,8 @@ done; true"#;
 /// A read-only mount does not keep anybody from writing to a fifo in it.
 #[test]
 fn landlock_keeps_fifos_that_are_only_read() {
-    for who in everybody().into_iter().filter(|_| has_python()) {
-        let yard = Yard::new(who);
+    for who in users().into_iter().filter(|_| has_python()) {
+        let yard = TestEnv::new(who);
         assert!(yard.bare("mkfifo fifo").status.success());
         let fifo = yard.project().join("fifo");
         let flags = rustix::fs::OFlags::RDWR | rustix::fs::OFlags::NONBLOCK;
@@ -140,8 +141,8 @@ for name, flags in ("new", os.O_WRONLY | os.O_CREAT), ("secret.txt", os.O_WRONLY
         print("opened", name)
     except PermissionError:
         pass'"#;
-    for who in everybody().into_iter().filter(|_| has_python()) {
-        let yard = Yard::new(who);
+    for who in users().into_iter().filter(|_| has_python()) {
+        let yard = TestEnv::new(who);
         let mut server = yard.command("/usr/bin/python3");
         let server = server.args(["-c", BRING]).stdout(std::process::Stdio::piped());
         let mut server = server.spawn().unwrap();
@@ -159,8 +160,8 @@ for name, flags in ("new", os.O_WRONLY | os.O_CREAT), ("secret.txt", os.O_WRONLY
 /// Root's run could otherwise change them for everybody.
 #[test]
 fn the_hosts_devices_stay_as_they_are() {
-    for who in everybody().into_iter().filter(|_| has_python()) {
-        let yard = Yard::new(who);
+    for who in users().into_iter().filter(|_| has_python()) {
+        let yard = TestEnv::new(who);
         let modes = || {
             use std::os::unix::fs::MetadataExt;
             ["/dev/null", "/dev/full"].map(|path| std::fs::metadata(path).unwrap().mode())
@@ -232,13 +233,13 @@ fn wall(omit: &'static str) -> Wall {
     Wall { options: &["--attribution", "tripwire"], omit }
 }
 
-fn with_everybody(mut act: impl FnMut(&mut Ground)) {
+fn with_everybody(mut act: impl FnMut(&mut EscapeEnv)) {
     if !cfg!(debug_assertions) {
         eprintln!("skipped: layers can be left out only in builds for tests");
         return;
     }
-    for who in everybody() {
-        if let Some(mut ground) = Ground::new(who) {
+    for who in users() {
+        if let Some(mut ground) = EscapeEnv::new(who) {
             act(&mut ground);
         }
     }

@@ -1,11 +1,12 @@
 //! Limits: each holds, the events say which, and nothing is left of what held it.
 
+use fixtures::{RunOutput, TestEnv, User, users};
+
 use crate::traces::Traces;
-use crate::yard::{As, Ran, Yard, everybody};
 
 #[test]
 fn too_much_time_ends_a_run() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "wall_seconds = 2");
         let ran = run(&yard, "while :; do echo x; sleep 0.1; done");
         ended_by(&ran, "wall_seconds");
@@ -19,7 +20,7 @@ fn too_much_time_ends_a_run() {
 /// Whoever watches a run does not hold it up.
 #[test]
 fn a_reader_that_does_not_read_keeps_no_run_alive() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "wall_seconds = 4\n[violation]\naction = \"deny\"");
         for number in 0..600 {
             yard.write(&format!("outside/{number}"), "x");
@@ -38,7 +39,7 @@ fn a_reader_that_does_not_read_keeps_no_run_alive() {
 
 #[test]
 fn events_that_cannot_be_written_are_missed() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "");
         let ran = yard.ringwall(&["run", "--events", "/dev/full", "--", "true"]);
         let errors = String::from_utf8_lossy(&ran.stderr);
@@ -58,7 +59,7 @@ fn events_that_cannot_be_written_are_missed() {
 
 #[test]
 fn too_long_without_anything_ends_a_run() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "idle_seconds = 4");
         ended_by(&run(&yard, "echo once; exec sleep 1000"), "idle_seconds");
         let pause = "select undef, undef, undef, 0.2";
@@ -77,7 +78,7 @@ fn too_long_without_anything_ends_a_run() {
 
 #[test]
 fn without_namespaces_time_is_limited_too() {
-    for who in everybody() {
+    for who in users() {
         let yard =
             yard(who, "wall_seconds = 8\nidle_seconds = 2\n[confinement]\nminimum = \"landlock\"");
         let landlock = ["--enforcement", "landlock"];
@@ -91,7 +92,7 @@ fn without_namespaces_time_is_limited_too() {
 
 #[test]
 fn a_file_grows_no_further() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "file_size = \"1MiB\"");
         let ran =
             run(&yard, "head -c 3000000 /dev/zero > big; echo $?; head -c 1000 /dev/zero > small");
@@ -105,7 +106,7 @@ fn a_file_grows_no_further() {
 
 #[test]
 fn processes_are_counted_together() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "processes = 20");
         // Each of five processes tries to have ten more.
         let many = "perl -e 'for (1..10) { my $p = fork; last unless defined $p; \
@@ -114,7 +115,7 @@ fn processes_are_counted_together() {
         let ran = run(&yard, &script);
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let by = limited_by(&ran);
-        if who == As::Me && rustix::process::geteuid().is_root() && by == "process" {
+        if who == User::Me && rustix::process::geteuid().is_root() && by == "process" {
             eprintln!(
                 "skipped: no control group can be made here, and root's processes are not counted"
             );
@@ -128,7 +129,7 @@ fn processes_are_counted_together() {
 
 #[test]
 fn a_run_of_two_processes_has_both() {
-    for who in everybody() {
+    for who in users() {
         if limited_by(&run(&yard(who, "processes = 20"), "exit 3")) == "process" {
             eprintln!("skipped: no control group can be made here, and others' processes count");
             continue;
@@ -140,7 +141,7 @@ fn a_run_of_two_processes_has_both() {
 
 #[test]
 fn memory_is_limited() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "memory = \"100MiB\"");
         // `tail` holds a line until it is complete.
         let ran =
@@ -161,7 +162,7 @@ fn memory_is_limited() {
 
 #[test]
 fn a_command_that_takes_all_memory_is_killed() {
-    for who in everybody() {
+    for who in users() {
         let yard = yard(who, "memory = \"100MiB\"");
         let ran = run(&yard, "exec tail -n 1 < /dev/zero");
         let expected = if limited_by(&ran) == "process" { 1 } else { 137 };
@@ -170,7 +171,7 @@ fn a_command_that_takes_all_memory_is_killed() {
 }
 
 /// Runs a script and looks that nothing of the limits is left.
-fn run(yard: &Yard, script: &str) -> Ran {
+fn run(yard: &TestEnv, script: &str) -> RunOutput {
     let traces = Traces::before(yard);
     let ran = yard.run(&[], script);
     let run = ran.events("started")[0]["run"].as_str().unwrap().to_owned();
@@ -180,7 +181,7 @@ fn run(yard: &Yard, script: &str) -> Ran {
     ran
 }
 
-fn ended_by(ran: &Ran, limit: &str) {
+fn ended_by(ran: &RunOutput, limit: &str) {
     assert_eq!(ran.code, Some(124), "{ran:?}");
     assert_eq!(limits(ran), [limit], "{ran:?}");
     assert_eq!(ran.events("stopped")[0]["end"], "limit", "{ran:?}");
@@ -188,18 +189,18 @@ fn ended_by(ran: &Ran, limit: &str) {
     assert!(ran.stderr.contains(&format!("limits.{limit}")), "{ran:?}");
 }
 
-fn limits(ran: &Ran) -> Vec<&str> {
+fn limits(ran: &RunOutput) -> Vec<&str> {
     ran.events("limit").iter().filter_map(|event| event["limit"].as_str()).collect()
 }
 
-fn limited_by(ran: &Ran) -> &str {
+fn limited_by(ran: &RunOutput) -> &str {
     let by = ran.events("stopped")[0]["limited_by"].as_str().unwrap();
     assert!(["cgroup", "cgroup v1", "process"].contains(&by), "{ran:?}");
     by
 }
 
-fn yard(who: As, limits: &str) -> Yard {
-    let yard = Yard::new(who);
+fn yard(who: User, limits: &str) -> TestEnv {
+    let yard = TestEnv::new(who);
     yard.write("home/.config/ringwall/ringwall.toml", &format!("[limits]\n{limits}\n"));
     yard
 }

@@ -34,4 +34,3 @@ mod tools;
 mod traces;
 mod tty;
 mod work;
-mod yard;

@@ -3,17 +3,15 @@
 //! Servers listen on loopback, and names lead there as `RINGWALL_TEST_HOSTS` says. A name that is
 //! never granted leads to a witness: whatever a client does, the witness must hear nothing.
 
-mod authority;
 mod clients;
 mod connections;
 mod failure;
 mod grants;
-mod ground;
 mod learn;
 mod levels;
 mod lookups;
 mod ports;
 mod registries;
-mod server;
+mod servers;
 mod ssh;
 mod tls;

@@ -1,11 +1,11 @@
 //! The seed's cycle for writes, by hand and by `grant`; phases and levels; what a run teaches.
 
-use crate::yard::{Yard, everybody};
+use fixtures::{TestEnv, users};
 
 #[test]
 fn a_write_outside_stops_the_run_and_a_grant_lets_it_pass() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let target = yard.path("outside/new.txt").display().to_string();
         let script = format!("echo made > {target}; echo next");
         let ran = yard.run(&[], &script);
@@ -25,8 +25,8 @@ fn a_write_outside_stops_the_run_and_a_grant_lets_it_pass() {
 
 #[test]
 fn the_line_that_the_message_names_works_when_it_is_written_by_hand() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let secret = yard.path("outside/secret.txt").display().to_string();
         let script = format!("cat {secret} && echo more >> {secret}");
         assert_eq!(yard.run(&[], &script).code, Some(77));
@@ -41,8 +41,8 @@ fn the_line_that_the_message_names_works_when_it_is_written_by_hand() {
 
 #[test]
 fn a_project_file_that_widens_counts_only_once_it_is_trusted() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let secret = yard.path("outside/secret.txt").display().to_string();
         let line = format!("version = 1\n[filesystem]\nallow_read = [\"{secret}\"]\n");
         yard.write("project/ringwall.toml", &line);
@@ -58,9 +58,9 @@ fn a_project_file_that_widens_counts_only_once_it_is_trusted() {
 
 #[test]
 fn a_phase_writes_its_own_file_and_no_source() {
-    for who in everybody() {
+    for who in users() {
         for (phase, file) in [("plan", "TODO.md"), ("learn", "AGENTS.md")] {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             let ran = yard.run(&["--phase", phase], "echo changed > hello.txt; echo next");
             assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
             assert_eq!(yard.read("project/hello.txt"), "hello\n");
@@ -71,7 +71,7 @@ fn a_phase_writes_its_own_file_and_no_source() {
             assert_eq!(ran.code, Some(0), "{ran:?}");
             assert_eq!(yard.read(&format!("project/{file}")), "one\ntwo\n");
         }
-        let yard = Yard::new(who);
+        let yard = TestEnv::new(who);
         assert_eq!(yard.run(&["--phase", "build"], "echo x > new.txt").code, Some(0));
         assert_eq!(yard.run(&["--level", "readonly"], "echo x > other.txt").code, Some(77));
     }
@@ -88,8 +88,8 @@ fn a_phases_file_can_be_saved_as_editors_do() {
 f = os.open(t + '.tmp', os.O_WRONLY | os.O_CREAT | os.O_EXCL); os.write(f, b'two\\n')
 os.replace(t + '.tmp', t)\"",
     ];
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for way in ways {
             for first in ["one\n", ""] {
                 let todo = yard.project().join("TODO.md");
@@ -147,8 +147,8 @@ fn a_path_through_a_process_or_a_private_link_is_told() {
         "/tmp/deep/../link/",
         "/tmp/fd/",
     ];
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         for way in ways {
             let script = format!(
                 "ln -s $PWD /tmp/link; ln -s /proc/self/fd/5 /tmp/fd; mkdir /tmp/deep
@@ -174,8 +174,8 @@ def other():
 thread = threading.Thread(target=other)
 thread.start()
 thread.join()";
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("project/thread.py", script);
         let ran = yard.run(&[], "python3 thread.py");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
@@ -194,8 +194,8 @@ try:
 except OSError as error:
     print('refused')
 os.mkdir('made')";
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("project/long.py", script);
         let mut command = yard.command("timeout");
         command.args(["--signal=KILL", "60"]).arg(yard.binary());
@@ -208,8 +208,8 @@ os.mkdir('made')";
 
 #[test]
 fn what_a_run_learns_is_what_it_needs() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let (read, write) = (yard.path("outside/secret.txt"), yard.path("outside/new.txt"));
         let script = format!(
             "cat {}; echo x > {}; echo y >> ~/.bashrc; true",
@@ -233,8 +233,8 @@ fn what_a_run_learns_is_what_it_needs() {
 
 #[test]
 fn what_programs_look_for_by_habit_never_stops_them() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("home/.npmrc", "registry=https://registry.example.org\n");
         yard.write("package.json", "{}");
         let script = "cat ~/.npmrc ../package.json ~/.bashrc /nonexistent 2>/dev/null; echo next";
@@ -248,8 +248,8 @@ fn what_programs_look_for_by_habit_never_stops_them() {
 /// A shell looks for every program in every directory of PATH, also in those it may not see.
 #[test]
 fn a_program_outside_the_ground_is_not_found_and_that_is_told() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let tool = yard.write("outside/tools/mytool", "#!/bin/sh\necho it runs\n");
         std::fs::set_permissions(&tool, std::os::unix::fs::PermissionsExt::from_mode(0o755))
             .unwrap();
@@ -274,8 +274,8 @@ fn a_program_outside_the_ground_is_not_found_and_that_is_told() {
 
 #[test]
 fn events_tell_what_was_tried_by_whom() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let path = yard.path("outside/secret.txt").display().to_string();
         let ran = yard.run(&[], &format!("cat {path}"));
         let [violation] = ran.violations()[..] else { panic!("{ran:?}") };

@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use crate::yard::{As, Ran, Yard, everybody, has_python};
+use fixtures::{RunOutput, TestEnv, User, has_python, users};
 
 const WATCHED: &[&str] = &[];
 const UNWATCHED: &[&str] = &["--attribution", "inferred"];
@@ -16,14 +16,14 @@ const CONFIG: &str = r#"mkdir -p d; printf '%s\n' '[core]' 'repositoryformatvers
     'bare = false' 'worktree = .' 'fsmonitor = "touch PWNED; false"' > d/config"#;
 
 /// A script whose mark, `PWNED`, lies beside the project, where only git without a wall makes it.
-fn marking(yard: &Yard, script: &str) -> String {
+fn marking(yard: &TestEnv, script: &str) -> String {
     script.replace("PWNED", &yard.path("PWNED").display().to_string())
 }
 
 /// Runs scripts one after another behind the wall, and then git without one, which must run nothing
 /// that they left.
-fn planted(who: As, options: &[&str], scripts: &[&str], git: &str) -> (Yard, Vec<Ran>) {
-    let yard = Yard::new(who);
+fn planted(who: User, options: &[&str], scripts: &[&str], git: &str) -> (TestEnv, Vec<RunOutput>) {
+    let yard = TestEnv::new(who);
     let ran: Vec<_> =
         scripts.iter().map(|script| yard.run(options, &marking(&yard, script))).collect();
     let after = yard.bare(git);
@@ -32,8 +32,8 @@ fn planted(who: As, options: &[&str], scripts: &[&str], git: &str) -> (Yard, Vec
 }
 
 /// Where there was no wall git does run it, or the test would try nothing.
-fn assert_armed(who: As, scripts: &[&str], git: &str) {
-    let yard = Yard::new(who);
+fn assert_armed(who: User, scripts: &[&str], git: &str) {
+    let yard = TestEnv::new(who);
     let made: Vec<_> = scripts.iter().map(|script| yard.bare(&marking(&yard, script))).collect();
     let after = yard.bare(git);
     assert!(yard.path("PWNED").exists(), "{scripts:?}: {made:?}, {after:?}");
@@ -41,7 +41,7 @@ fn assert_armed(who: As, scripts: &[&str], git: &str) {
 
 #[test]
 fn a_heading_cannot_hide_a_key() {
-    for who in everybody() {
+    for who in users() {
         for (heading, armed) in [
             (r#"[remote "x"][core] fsmonitor = "touch PWNED; false" #]"#, true),
             (r#"[remote "x"] [core] fsmonitor = "touch PWNED; false" ;]"#, true),
@@ -65,7 +65,7 @@ fn a_heading_cannot_hide_a_key() {
 
 #[test]
 fn what_is_moved_aside_lies_on_the_ground() {
-    for who in everybody() {
+    for who in users() {
         for options in [WATCHED, UNWATCHED] {
             for (dir, file, before, script) in [
                 ("outside", "ringwall.toml", "ln -s x/ringwall.toml .envrc", "ln -s DIR x"),
@@ -83,7 +83,7 @@ fn what_is_moved_aside_lies_on_the_ground() {
                     "git init -q r; rm -rf r/.git/info; ln -s DIR r/.git/info",
                 ),
             ] {
-                let yard = Yard::new(who);
+                let yard = TestEnv::new(who);
                 let file = format!("{dir}/{file}");
                 yard.write(&file, "# KEPT\n");
                 yard.prepare(before);
@@ -106,7 +106,7 @@ fn nothing_planted_can_keep_its_place() {
     // Every name that it could be moved to is taken, or nothing can be moved there.
     let taken = "for n in $(seq 99); do echo > d/config.moved-by-ringwall-$n; done";
     let closed = "chmod 0555 d";
-    for who in everybody() {
+    for who in users() {
         for last in [taken, closed] {
             let script = format!("{PARTS}; {CONFIG}; {last}");
             let git = "git -C d status";
@@ -129,7 +129,7 @@ fn hooks_that_cannot_be_listed_do_not_stay() {
         chmod 755 h/pre-commit; rm -rf r/.git/hooks; mv h r/.git/hooks
         /usr/bin/python3 -c 'import os; os.fchmod(os.open("r/.git/hooks", 0), 0o311)'"#;
     let git = "git -C r commit -q --allow-empty -m x";
-    for who in everybody().into_iter().filter(|_| has_python()) {
+    for who in users().into_iter().filter(|_| has_python()) {
         assert_armed(who, &[script], git);
         // Whether the run was stopped on the way or swept after does not matter.
         for options in [WATCHED, UNWATCHED] {
@@ -146,7 +146,7 @@ fn an_embedded_repository_is_disarmed_however_it_came() {
         echo 'ref: refs/heads/main' > d/HEAD; {CONFIG}"
     );
     let git = "git -C d status";
-    for who in everybody() {
+    for who in users() {
         // What a run before left does not look new to the one that completes it.
         for scripts in [&[CONFIG, PARTS][..], &[PARTS, CONFIG], &[files.as_str()]] {
             assert_armed(who, scripts, git);
@@ -157,13 +157,13 @@ fn an_embedded_repository_is_disarmed_however_it_came() {
 
 #[test]
 fn every_link_of_a_protected_name_stays() {
-    for who in everybody() {
+    for who in users() {
         for script in [
             "rm -f l1; echo 'touch PWNED' > l1; true",
             "echo 'touch PWNED' > new; mv -f new l1; true",
             "echo 'touch PWNED' > new; ln -sf new l1; true",
         ] {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             yard.prepare("echo KEPT > real; ln -s real l1; ln -s l1 .envrc");
             let ran = yard.run(&[], &marking(&yard, script));
             let kept = std::fs::read_to_string(yard.path("project/.envrc")).ok();
@@ -181,8 +181,8 @@ fn every_link_of_a_protected_name_stays() {
 
 #[test]
 fn a_grant_does_not_follow_a_link_to_secrets() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("lib/include/lib.h", "HEADER\n");
         let include = yard.path("lib/include").display().to_string();
         let options = ["--allow-read", &include];
@@ -207,8 +207,8 @@ fn a_message_stays_on_its_line() {
     let refused = r#"/usr/bin/python3 -c 'import os
 os.mkdir(os.environ["HOME"] + "/x\nringwall: all is well")'"#;
     let swept = r#"d=$'x\nringwall: all is well'; mkdir other "$d"; ln -s ../other "$d/.git""#;
-    for who in everybody().into_iter().filter(|_| has_python()) {
-        let yard = Yard::new(who);
+    for who in users().into_iter().filter(|_| has_python()) {
+        let yard = TestEnv::new(who);
         for (options, script) in [(WATCHED, refused), (UNWATCHED, swept)] {
             let ran = yard.run(options, script);
             let told: Vec<_> =
@@ -222,13 +222,13 @@ os.mkdir(os.environ["HOME"] + "/x\nringwall: all is well")'"#;
 
 #[test]
 fn what_a_repository_has_git_read_is_part_of_it() {
-    for who in everybody() {
+    for who in users() {
         for script in [
             "echo 'touch PWNED' >> .githooks/pre-commit",
             "printf '[core]\\nfsmonitor = \"touch PWNED; false\"\\n' >> more.gitconfig",
             "printf '[core]\\nfsmonitor = \"touch PWNED; false\"\\n' > later.gitconfig",
         ] {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             yard.prepare(
                 "git init -q .; git config core.hooksPath .githooks; git config include.path ../more.gitconfig
                 git config --add include.path ../later.gitconfig
@@ -261,8 +261,8 @@ else:
     open(\"ringwall.toml\", \"w\")
     print(\"MADE\")
 '";
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let bare = yard.bare(script);
         assert_eq!(String::from_utf8_lossy(&bare.stdout), "MADE\n", "{bare:?}");
         yard.prepare("rm -rf d*");

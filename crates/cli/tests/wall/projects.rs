@@ -7,7 +7,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use crate::yard::{Yard, everybody};
+use fixtures::{TestEnv, users};
 
 /// Names that would run something later, as files and directories of a project have them.
 const PROTECTED: &[&str] = &[
@@ -140,11 +140,11 @@ fn attack() -> String {
 
 #[test]
 fn the_wall_comes_up_and_protected_names_stay() {
-    let users = everybody();
+    let users = users();
     let script = attack();
     for (who, share) in users.iter().zip([1400, 600]) {
         let count: u64 = if users.len() == 1 { 2000 } else { share };
-        let yard = Yard::new(*who);
+        let yard = TestEnv::new(*who);
         let config = yard.write("deny.toml", "version = 1\n[violation]\naction = \"deny\"\n");
         std::thread::scope(|scope| {
             for half in 0..2 {
@@ -159,7 +159,7 @@ fn the_wall_comes_up_and_protected_names_stay() {
     }
 }
 
-fn one(yard: &Yard, config: &Path, script: &str, seed: u64) {
+fn one(yard: &TestEnv, config: &Path, script: &str, seed: u64) {
     let project = yard.path(&format!("layout-{seed}"));
     fs::create_dir(&project).unwrap();
     generate(&project, seed);

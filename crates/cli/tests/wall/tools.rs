@@ -2,32 +2,18 @@
 
 use std::process::Command;
 
-use crate::yard::{As, Ran, Yard, everybody};
+use fixtures::{RunOutput, TestEnv, User, has, users};
 
-fn fine(ran: &Ran, said: &str) {
+fn fine(ran: &RunOutput, said: &str) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.stdout.contains(said), "{ran:?}");
     assert!(ran.violations().is_empty(), "{ran:?}");
 }
 
-fn has(program: &str) -> bool {
-    let found = Command::new("sh").args(["-c", &format!("command -v {program}")]).output();
-    let found = found.is_ok_and(|output| output.status.success());
-    if !found {
-        say(&format!("skipped: {program} is not there"));
-    }
-    found
-}
-
-#[expect(clippy::print_stderr, reason = "what is not run is said")]
-fn say(text: &str) {
-    eprintln!("{text}");
-}
-
 #[test]
 fn a_compiler_and_make() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("project/x.c", "#include <stdio.h>\nint main(void){puts(\"built\");}\n");
         yard.write("project/Makefile", "all: a b\na b: x.c\n\tcc -o $@ x.c\n");
         fine(&yard.run(&[], "make -s -j2 && ./a && ./b"), "built\nbuilt");
@@ -36,8 +22,8 @@ fn a_compiler_and_make() {
 
 #[test]
 fn a_python_environment_made_offline() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let script = "/usr/bin/python3 -m venv --without-pip v && v/bin/python -c \
                       'import sqlite3, ssl, json, multiprocessing as m; print(m.Pool(2).map(abs, [-1, -2]))'";
         fine(&yard.run(&[], script), "[1, 2]");
@@ -49,8 +35,8 @@ fn a_node_package_from_a_directory() {
     if !has("npm") {
         return;
     }
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         yard.write("project/dep/package.json", r#"{"name":"dep","version":"1.0.0","main":"i.js"}"#);
         yard.write("project/dep/i.js", "module.exports = 42;\n");
         yard.write(
@@ -71,8 +57,8 @@ fn a_tracer_of_its_own_children() {
     if !has("strace") {
         return;
     }
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let ran = yard.run(&[], "strace -f -o trace true && grep -q execve trace && echo traced");
         fine(&ran, "traced");
     }
@@ -84,10 +70,10 @@ fn cargo_builds_and_tests_a_part_of_this_repository() {
     let home = std::env::var("HOME").unwrap_or_default();
     let tool = std::path::Path::new(&home).join(".cargo/bin/cargo");
     if !tool.is_file() {
-        say("skipped: the toolchain is not in ~/.cargo");
+        eprintln!("skipped: the toolchain is not in ~/.cargo");
         return;
     }
-    let yard = Yard::new(As::Me);
+    let yard = TestEnv::new(User::Me);
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let copied = Command::new("sh")
         .args(["-c", "cd \"$0\" && git archive HEAD | tar x -C \"$1\"", root])
@@ -103,8 +89,8 @@ fn cargo_builds_and_tests_a_part_of_this_repository() {
 
 #[test]
 fn a_mixed_bag_of_ordinary_commands() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let script = "
             set -e
             seq 1000 | sort -rn | head -3 | tac > sorted; tar czf s.tgz sorted; tar tzf s.tgz

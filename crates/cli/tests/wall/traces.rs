@@ -6,14 +6,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::yard::Yard;
+use fixtures::TestEnv;
 
 /// How long the last of a run may take to go on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What there was before a run.
 pub(crate) struct Traces<'a> {
-    yard: &'a Yard,
+    yard: &'a TestEnv,
     mounts: BTreeSet<String>,
     files: BTreeSet<PathBuf>,
     /// Of others, whose numbers may be given again.
@@ -21,7 +21,7 @@ pub(crate) struct Traces<'a> {
 }
 
 impl<'a> Traces<'a> {
-    pub(crate) fn before(yard: &'a Yard) -> Self {
+    pub(crate) fn before(yard: &'a TestEnv) -> Self {
         let scratch = all_scratch().collect();
         Self { yard, mounts: mounts(yard), files: files(yard), scratch }
     }
@@ -69,7 +69,7 @@ fn wait_for_none(what: &str, mut left: impl FnMut() -> Vec<String>) {
 
 /// Processes that were started in the yard. Every one of them has its path in its command line,
 /// its environment, its program or its working directory.
-pub(crate) fn processes(yard: &Yard) -> Vec<String> {
+pub(crate) fn processes(yard: &TestEnv) -> Vec<String> {
     let place = yard.path("");
     let place = place.as_os_str().as_bytes();
     let holds = |bytes: &[u8]| bytes.windows(place.len()).any(|part| part == place);
@@ -122,7 +122,7 @@ fn all_scratch() -> impl Iterator<Item = String> {
 }
 
 /// Mounts that have to do with the yard or with a tripwire, without their numbers.
-fn mounts(yard: &Yard) -> BTreeSet<String> {
+fn mounts(yard: &TestEnv) -> BTreeSet<String> {
     let place = yard.path("").display().to_string();
     let all = fs::read_to_string("/proc/self/mountinfo").unwrap();
     let ours = |line: &&str| line.contains(&place) || line.contains("fuse ringwall");
@@ -130,7 +130,7 @@ fn mounts(yard: &Yard) -> BTreeSet<String> {
 }
 
 /// Every file of the yard, without what Ringwall keeps for itself.
-fn files(yard: &Yard) -> BTreeSet<PathBuf> {
+fn files(yard: &TestEnv) -> BTreeSet<PathBuf> {
     let state = yard.home().join(".local/state/ringwall");
     let mut found = BTreeSet::new();
     let mut todo = vec![yard.path("")];

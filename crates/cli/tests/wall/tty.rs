@@ -6,10 +6,9 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use fixtures::{TestEnv, User, users};
 use rustix::pty::OpenptFlags;
 use rustix::termios::Winsize;
-
-use crate::yard::{As, Yard, everybody};
 
 /// Longer than anything takes on the slowest machine; a test that waits this long has failed.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,7 +24,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn new(yard: &Yard) -> Self {
+    fn new(yard: &TestEnv) -> Self {
         // Whoever else is started meanwhile must not keep the terminal alive.
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).unwrap();
@@ -121,15 +120,15 @@ impl Drop for Terminal {
 /// Landlock and seccomp alone.
 const LANDLOCK: &[&str; 2] = &["--enforcement", "landlock"];
 
-fn wall(yard: &Yard) -> String {
+fn wall(yard: &TestEnv) -> String {
     format!("{} run --", yard.binary().display())
 }
 
 #[test]
 fn streams_can_be_opened_by_their_names() {
     let tiers = [&["--attribution", "tripwire"], &["--attribution", "notify"], LANDLOCK];
-    for (who, options) in everybody().into_iter().flat_map(|who| tiers.map(|tier| (who, tier))) {
-        let yard = Yard::new(who);
+    for (who, options) in users().into_iter().flat_map(|who| tiers.map(|tier| (who, tier))) {
+        let yard = TestEnv::new(who);
         let minimum = "[confinement]\nminimum = \"landlock\"\n";
         yard.write("home/.config/ringwall/ringwall.toml", minimum);
         let run = format!("{} run {} --", yard.binary().display(), options.join(" "));
@@ -148,8 +147,8 @@ fn streams_can_be_opened_by_their_names() {
 
 #[test]
 fn a_shell_inside_has_the_terminal() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let mut terminal = Terminal::new(&yard);
         terminal.send(&format!("{} /bin/bash --norc --noprofile -i\n", wall(&yard)));
         terminal.tell("PS1='in''ner> '", "inner> ");
@@ -191,8 +190,8 @@ fn a_shell_inside_has_the_terminal() {
 
 #[test]
 fn a_run_is_a_job_of_the_shell_around_it() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let mut terminal = Terminal::new(&yard);
         let echo = "bash -c 'echo ready-$((1+1)); while read -r l; do echo got-$l-$((1+1)); done'";
         terminal.tell(&format!("{} {echo}", wall(&yard)), "ready-2");
@@ -226,8 +225,8 @@ fn a_run_is_a_job_of_the_shell_around_it() {
 
 #[test]
 fn the_terminal_is_as_it_was_after_a_stop() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let mut terminal = Terminal::new(&yard);
         let secret = yard.home().join(".ssh/id_ed25519").display().to_string();
         let script = format!("bash -c 'stty raw -echo; cat {secret}'");
@@ -240,13 +239,13 @@ fn the_terminal_is_as_it_was_after_a_stop() {
 }
 
 /// A command whose streams are ours.
-fn start(yard: &Yard, arguments: &[&str]) -> Child {
+fn start(yard: &TestEnv, arguments: &[&str]) -> Child {
     let mut command = yard.command(yard.binary());
     command.args(["run", "--"]).args(arguments);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-fn status(yard: &Yard, arguments: &[&str]) -> (Option<i32>, String) {
+fn status(yard: &TestEnv, arguments: &[&str]) -> (Option<i32>, String) {
     let mut command = yard.command(yard.binary());
     let output = command.args(["run", "--"]).args(arguments).output().unwrap();
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
@@ -254,8 +253,8 @@ fn status(yard: &Yard, arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn signals_to_the_supervisor_reach_the_command() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let signals = ["TERM", "INT", "HUP", "QUIT", "USR1", "USR2"];
         let each = signals.into_iter().flat_map(|name| [(name, true), (name, false)]);
         // Bash itself never minds this one.
@@ -291,10 +290,10 @@ fn signals_to_the_supervisor_reach_the_command() {
 
 #[test]
 fn statuses_are_those_of_the_command() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let few = [0, 1, 2, 64, 69, 77, 78, 124, 125, 126, 127, 128, 255];
-        let codes: Vec<i32> = if who == As::Me { (0..=255).collect() } else { few.to_vec() };
+        let codes: Vec<i32> = if who == User::Me { (0..=255).collect() } else { few.to_vec() };
         for code in codes {
             let (got, stderr) = status(&yard, &["bash", "-c", &format!("exit {code}")]);
             assert_eq!((got, stderr.as_str()), (Some(code), ""));
@@ -330,8 +329,8 @@ fn statuses_are_those_of_the_command() {
 
 #[test]
 fn streams_pass_untouched() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         let sent: Vec<u8> =
             (0..5_000_000_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
         for script in ["cat", "cat >&2"] {
@@ -372,8 +371,8 @@ fn streams_pass_untouched() {
 
 #[test]
 fn arguments_pass_untouched() {
-    for who in everybody() {
-        let yard = Yard::new(who);
+    for who in users() {
+        let yard = TestEnv::new(who);
         // As much as one argument, and all together, may be.
         let long = "x".repeat(131_071);
         let many: Vec<&str> = std::iter::repeat_n(long.as_str(), 10).collect();

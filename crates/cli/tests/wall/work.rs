@@ -4,26 +4,17 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::yard::{As, Ran, Yard, everybody};
+use fixtures::{RunOutput, TestEnv, User, has, users};
 
 /// Both ways to tell what was tried.
 const ATTRIBUTIONS: [&str; 2] = ["tripwire", "notify"];
 
-fn assert_clean(ran: &Ran) {
+fn assert_clean(ran: &RunOutput) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.violations().is_empty() && ran.events("tampering").is_empty(), "{ran:?}");
 }
 
-/// Whether a program can be run in a yard; says so where it cannot.
-fn has(yard: &Yard, program: &str) -> bool {
-    let found = yard.bare(&format!("command -v {program}")).status.success();
-    if !found {
-        eprintln!("skipped: there is no {program} here");
-    }
-    found
-}
-
-fn write(yard: &Yard, files: &[(&str, &str)]) {
+fn write(yard: &TestEnv, files: &[(&str, &str)]) {
     for (path, text) in files {
         let path = yard.path("project").join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -74,7 +65,7 @@ impl Rust {
     }
 
     /// Puts as much of it into a yard's home as it takes to build something with `itoa`.
-    fn move_into(&self, yard: &Yard) {
+    fn move_into(&self, yard: &TestEnv) {
         let name = self.toolchain.file_name().unwrap().to_str().unwrap();
         let version = Command::new(self.cargo.join("bin/rustc")).arg("-vV").output().unwrap();
         let version = String::from_utf8(version.stdout).unwrap();
@@ -129,7 +120,7 @@ const BUILD: &str = "set -e; cargo build --offline; cargo test --offline; cargo 
 fn cargo_builds_and_tests_with_the_users_toolchain() {
     let Some(rust) = Rust::find() else { return };
     for attribution in ATTRIBUTIONS {
-        let yard = Yard::new(As::Me);
+        let yard = TestEnv::new(User::Me);
         write(&yard, CRATE);
         let variables = rust.variables();
         let options = ["--attribution", attribution];
@@ -145,8 +136,8 @@ fn cargo_builds_and_tests_with_the_users_toolchain() {
 fn cargo_builds_and_tests_with_a_toolchain_in_home() {
     let Some(rust) = Rust::find() else { return };
     // Whoever started the tests has done it above.
-    for who in everybody().into_iter().filter(|who| *who == As::Nobody) {
-        let yard = Yard::new(who);
+    for who in users().into_iter().filter(|who| *who == User::Unprivileged) {
+        let yard = TestEnv::new(who);
         rust.move_into(&yard);
         write(&yard, CRATE);
         let path = format!("{}/.cargo/bin:/usr/bin:/bin", yard.home().display());
@@ -163,7 +154,7 @@ fn cargo_builds_and_tests_with_a_toolchain_in_home() {
 #[test]
 fn this_repository_builds_and_tests() {
     let Some(rust) = Rust::find() else { return };
-    let yard = Yard::new(As::Me);
+    let yard = TestEnv::new(User::Me);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
     let clone = Command::new("git")
         .args(["clone", "-q", "--no-hardlinks"])
@@ -188,10 +179,10 @@ fn this_repository_builds_and_tests() {
 
 #[test]
 fn npm_installs_and_node_tests() {
-    for who in everybody() {
+    for who in users() {
         for attribution in ATTRIBUTIONS {
-            let yard = Yard::new(who);
-            if !has(&yard, "node") || !has(&yard, "npm") {
+            let yard = TestEnv::new(who);
+            if !has("node") || !has("npm") {
                 return;
             }
             write(
@@ -231,9 +222,9 @@ fn npm_installs_and_node_tests() {
 
 #[test]
 fn make_builds_with_a_compiler() {
-    for who in everybody() {
-        let yard = Yard::new(who);
-        if !has(&yard, "gcc") || !has(&yard, "make") {
+    for who in users() {
+        let yard = TestEnv::new(who);
+        if !has("gcc") || !has("make") {
             return;
         }
         write(
@@ -256,10 +247,10 @@ fn make_builds_with_a_compiler() {
 
 #[test]
 fn python_makes_environments_and_runs_in_them() {
-    for who in everybody() {
+    for who in users() {
         for attribution in ATTRIBUTIONS {
-            let yard = Yard::new(who);
-            if !has(&yard, "python3") {
+            let yard = TestEnv::new(who);
+            if !has("python3") {
                 return;
             }
             let pip = yard.bare("python3 -c 'import ensurepip'").status.success();
@@ -307,7 +298,7 @@ END"
 
 #[test]
 fn pyenv_runs_its_pythons() {
-    let yard = Yard::new(As::Me);
+    let yard = TestEnv::new(User::Me);
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     let root = std::env::var_os("PYENV_ROOT").map_or_else(|| home.join(".pyenv"), PathBuf::from);
     if !root.join("shims/python3").exists() {
@@ -328,9 +319,9 @@ fn pyenv_runs_its_pythons() {
 
 #[test]
 fn java_compiles_and_runs() {
-    for who in everybody() {
-        let yard = Yard::new(who);
-        if !has(&yard, "javac") {
+    for who in users() {
+        let yard = TestEnv::new(who);
+        if !has("javac") {
             return;
         }
         write(
@@ -352,9 +343,9 @@ fn java_compiles_and_runs() {
 
 #[test]
 fn go_builds_and_tests() {
-    for who in everybody() {
-        let yard = Yard::new(who);
-        if !has(&yard, "go") {
+    for who in users() {
+        let yard = TestEnv::new(who);
+        if !has("go") {
             return;
         }
         write(
@@ -379,9 +370,9 @@ fn go_builds_and_tests() {
 
 #[test]
 fn tools_that_look_around_find_enough() {
-    for who in everybody() {
+    for who in users() {
         for attribution in ATTRIBUTIONS {
-            let yard = Yard::new(who);
+            let yard = TestEnv::new(who);
             for script in [
                 "strace -f -o trace true && tail -n 1 trace",
                 "strace -e trace=openat bash -c 'ls > /dev/null'",
@@ -408,7 +399,7 @@ fn tools_that_look_around_find_enough() {
                 "bash -lic 'shopt -q login_shell'",
             ] {
                 let program = script.split(' ').next().unwrap();
-                if !has(&yard, program) {
+                if !has(program) {
                     continue;
                 }
                 let ran = yard.run(&["--attribution", attribution], script);

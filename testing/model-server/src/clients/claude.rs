@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use fixtures::{Finished, run_within};
 use serde_json::Value;
 use tempfile::TempDir;
 
 use super::install;
-use super::process::{self, Finished};
 use crate::ModelServer;
 
 /// The version that the tests are written against.
@@ -129,7 +129,7 @@ impl ClaudeRun {
             .current_dir(&self.project)
             .env_clear()
             .envs(self.environment.iter().map(|(name, value)| (name, value)));
-        process::run(&mut command, output.path(), LIMIT)
+        run_within(LIMIT, &mut command, output.path())
     }
 
     fn with_base_environment(self, server: &str) -> Self {

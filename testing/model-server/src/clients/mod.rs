@@ -4,7 +4,5 @@
 
 mod claude;
 mod install;
-mod process;
 
 pub use claude::{CLAUDE_VERSION, ClaudeRun, claude};
-pub use process::Finished;

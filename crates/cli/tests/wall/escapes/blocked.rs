@@ -1,12 +1,12 @@
 //! What this machine, or another, blocks by itself. Without any wall these ways do not work; behind
 //! the wall they are tried all the same.
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 use super::row::Row;
 use Whom::{Everybody, Ordinary, Where};
 
 /// Whether the host alone is expected to block a row.
-pub(super) fn by_host(ground: &Ground, row: &Row) -> bool {
+pub(super) fn by_host(ground: &EscapeEnv, row: &Row) -> bool {
     BLOCKED_BY_HOST.iter().any(|(whom, name, _)| *name == row.name && whom.is(ground))
 }
 
@@ -25,7 +25,7 @@ enum Whom {
 }
 
 impl Whom {
-    fn is(self, ground: &Ground) -> bool {
+    fn is(self, ground: &EscapeEnv) -> bool {
         match self {
             Ordinary => !ground.is_root,
             Everybody => true,

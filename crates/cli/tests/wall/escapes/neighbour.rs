@@ -8,7 +8,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use crate::yard::Yard;
+use fixtures::TestEnv;
 
 /// The neighbour, and what it told.
 pub(super) struct Neighbour {
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 impl Neighbour {
     /// Starts it, and takes down what it tells about itself.
     pub(super) fn start(
-        yard: &Yard,
+        yard: &TestEnv,
         python: &Path,
         name: &str,
         secret: &str,

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 use super::row::Sign::{Host, Says};
 use super::row::{Row, bash, python};
 
@@ -256,21 +256,21 @@ print('OPEN')
     ),
 ];
 
-fn made(ground: &Ground) -> Option<std::fs::Metadata> {
+fn made(ground: &EscapeEnv) -> Option<std::fs::Metadata> {
     ground.yard.path("project/f").metadata().ok()
 }
 
-fn risen(ground: &Ground) -> bool {
+fn risen(ground: &EscapeEnv) -> bool {
     made(ground).is_some_and(|file| file.mode() & 0o6000 != 0)
 }
 
-fn capable(ground: &Ground) -> bool {
+fn capable(ground: &EscapeEnv) -> bool {
     let mut value = [0; 64];
     let path = ground.yard.path("project/f");
     rustix::fs::getxattr(path, "security.capability", &mut value[..]).is_ok()
 }
 
-fn device(ground: &Ground) -> bool {
+fn device(ground: &EscapeEnv) -> bool {
     use std::os::unix::fs::FileTypeExt;
     made(ground).is_some_and(|file| file.file_type().is_char_device())
 }

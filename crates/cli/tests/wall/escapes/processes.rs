@@ -1,6 +1,6 @@
 //! Ways to other processes of the user.
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 use super::row::Sign::{Host, Says, Secret};
 use super::row::{Row, bash, python};
 
@@ -111,25 +111,25 @@ resource.prlimit(NEIGHBOUR, resource.RLIMIT_FSIZE, (123456, 123456))
     ),
 ];
 
-fn signalled(ground: &Ground) -> bool {
+fn signalled(ground: &EscapeEnv) -> bool {
     ground.heard("a signal")
 }
 
-fn status(ground: &Ground, file: &str) -> String {
+fn status(ground: &EscapeEnv, file: &str) -> String {
     let path = format!("/proc/{}/{file}", ground.fact("NEIGHBOUR"));
     std::fs::read_to_string(path).unwrap()
 }
 
-fn slowed(ground: &Ground) -> bool {
+fn slowed(ground: &EscapeEnv) -> bool {
     let stat = status(ground, "stat");
     let after_name = stat.rsplit_once(')').unwrap().1;
     after_name.split_whitespace().nth(16) == Some("19")
 }
 
-fn limited(ground: &Ground) -> bool {
+fn limited(ground: &EscapeEnv) -> bool {
     status(ground, "limits").contains("123456")
 }
 
-fn stays(ground: &Ground) -> bool {
+fn stays(ground: &EscapeEnv) -> bool {
     !ground.survivors().is_empty()
 }

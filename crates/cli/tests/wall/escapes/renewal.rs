@@ -5,7 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::yard::Yard;
+use fixtures::TestEnv;
 
 /// The directories that each attempt gets anew.
 pub(super) const RENEWED: [&str; 4] = ["project", "project-evil", "outside", "home"];
@@ -22,7 +22,7 @@ pub(super) enum Look {
 }
 
 /// Makes everything as it was, by taking away what is new or changed and copying what is missing.
-pub(super) fn renew(yard: &Yard, looks: &Looks) -> Looks {
+pub(super) fn renew(yard: &TestEnv, looks: &Looks) -> Looks {
     let now = look(yard);
     for path in now.keys().filter(|path| now.get(*path) != looks.get(*path)) {
         let removed = match path.symlink_metadata() {
@@ -48,7 +48,7 @@ pub(super) fn renew(yard: &Yard, looks: &Looks) -> Looks {
     if now == *looks { now } else { look(yard) }
 }
 
-fn look(yard: &Yard) -> Looks {
+fn look(yard: &TestEnv) -> Looks {
     let mut looks = Looks::new();
     let mut paths: Vec<_> = RENEWED.iter().map(|dir| yard.path(dir)).collect();
     while let Some(path) = paths.pop() {

@@ -1,6 +1,6 @@
 //! Ways to use up more than was given.
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 use super::row::Sign::{Host, Says};
 use super::row::{Row, bash, python};
 
@@ -74,6 +74,6 @@ except MemoryError:
     bash("a large file", Host(large), "head -c 9000000 /dev/zero > large"),
 ];
 
-fn large(ground: &Ground) -> bool {
+fn large(ground: &EscapeEnv) -> bool {
     ground.yard.path("project/large").metadata().is_ok_and(|file| file.len() > 8 << 20)
 }

@@ -1,6 +1,6 @@
 //! [`Row`]: one attempt to get out, and how it would be noticed.
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 
 /// An attempt.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) enum Sign {
     /// The neighbour heard the mark.
     Heard,
     /// Something on the host is not as it was.
-    Host(fn(&Ground) -> bool),
+    Host(fn(&EscapeEnv) -> bool),
 }
 
 pub(super) const fn bash(name: &'static str, sign: Sign, text: &'static str) -> Row {

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::MetadataExt;
 
-use super::ground::Ground;
+use super::env::EscapeEnv;
 use super::row::Sign::{Host, Mark, Says};
 use super::row::{Row, bash, python};
 
@@ -274,52 +274,52 @@ file.write(MARK)
 
 const LOG: &str = "home/.local/state/ringwall/audit/notes";
 
-fn gone(ground: &Ground, path: &str) -> bool {
+fn gone(ground: &EscapeEnv, path: &str) -> bool {
     ground.yard.path(path).symlink_metadata().is_err()
 }
 
-fn there(ground: &Ground, path: &str) -> bool {
+fn there(ground: &EscapeEnv, path: &str) -> bool {
     !gone(ground, path)
 }
 
-fn mode(ground: &Ground, path: &str) -> u32 {
+fn mode(ground: &EscapeEnv, path: &str) -> u32 {
     ground.yard.path(path).metadata().map_or(0, |file| file.mode() & 0o7777)
 }
 
-fn victim(ground: &Ground) -> std::fs::Metadata {
+fn victim(ground: &EscapeEnv) -> std::fs::Metadata {
     ground.yard.path("outside/victim.txt").metadata().unwrap()
 }
 
-fn emptied(ground: &Ground) -> bool {
+fn emptied(ground: &EscapeEnv) -> bool {
     victim(ground).len() == 0
 }
 
-fn opened_up(ground: &Ground) -> bool {
+fn opened_up(ground: &EscapeEnv) -> bool {
     mode(ground, "outside/victim.txt") == 0o777
 }
 
-fn given_away(ground: &Ground) -> bool {
+fn given_away(ground: &EscapeEnv) -> bool {
     victim(ground).uid() == 4242
 }
 
-fn aged(ground: &Ground) -> bool {
+fn aged(ground: &EscapeEnv) -> bool {
     victim(ground).mtime() < 1_000_000_000
 }
 
-fn noted(ground: &Ground) -> bool {
+fn noted(ground: &EscapeEnv) -> bool {
     let mut value = [0; 8];
     let path = ground.yard.path("outside/victim.txt");
     rustix::fs::getxattr(path, "user.note", &mut value[..]).is_ok()
 }
 
-fn marked_tmp(ground: &Ground) -> bool {
+fn marked_tmp(ground: &EscapeEnv) -> bool {
     marked(ground, "/tmp")
 }
 
-fn marked_shm(ground: &Ground) -> bool {
+fn marked_shm(ground: &EscapeEnv) -> bool {
     marked(ground, "/dev/shm")
 }
 
-fn marked(ground: &Ground, dir: &str) -> bool {
+fn marked(ground: &EscapeEnv, dir: &str) -> bool {
     std::path::Path::new(dir).join(ground.fact("NAME")).join(&ground.mark).exists()
 }

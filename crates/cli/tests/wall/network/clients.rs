@@ -3,9 +3,9 @@
 
 use std::process::Command;
 
-use super::ground::{GRANTED, Ground, OTHER, PAGE, UNSET, has};
-use super::server::Server;
-use crate::yard::{Ran, everybody};
+use fixtures::{RunOutput, Server, has, users};
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, PAGE, UNSET};
 
 struct Client {
     program: &'static str,
@@ -48,8 +48,8 @@ const CLIENTS: &[Client] = &[
 
 #[test]
 fn clients_reach_what_is_granted_and_nothing_else() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         publish_repository(&ground);
         for client in CLIENTS.iter().filter(|client| has(client.program)) {
             for unset in ["", UNSET] {
@@ -63,8 +63,8 @@ fn clients_reach_what_is_granted_and_nothing_else() {
 /// The control: nothing but the missing grant keeps clients from the witnesses.
 #[test]
 fn the_witness_hears_who_is_granted() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         for (scheme, witness) in [("http", &ground.witness), ("https", &ground.tls_witness)] {
             let target = format!("{OTHER}:{}", witness.port);
             ground.configure("", &format!("\"{target}\""));
@@ -86,8 +86,8 @@ fn a_static_program_does_too() {
         script: "./fetch $(echo URL | tr '/:' '  ') /page.txt",
         routes: ["transparent", "transparent"],
     };
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         if !build_static(&ground) {
             return;
         }
@@ -105,8 +105,8 @@ fn a_go_program_does_too() {
     }
     let client =
         Client { program: "fetch", script: "./fetch URL/page.txt", routes: ["http", "connect"] };
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         ground.yard.write("outside/fetch.go", GO_FETCH);
         let build = "cd ../outside && CGO_ENABLED=0 GOCACHE=$PWD/cache go build -o ../project/fetch \
             fetch.go";
@@ -118,7 +118,7 @@ fn a_go_program_does_too() {
     }
 }
 
-fn try_client(ground: &Ground, client: &Client, tls: bool, unset: &str) {
+fn try_client(ground: &NetworkEnv, client: &Client, tls: bool, unset: &str) {
     let (scheme, server, witness) = if tls {
         ("https", &ground.tls, &ground.tls_witness)
     } else {
@@ -150,7 +150,7 @@ fn try_client(ground: &Ground, client: &Client, tls: bool, unset: &str) {
     assert_ne!(tried["program"]["argv"], serde_json::json!([]), "{ran:?}");
 }
 
-fn assert_route(ran: &Ran, server: &Server, route: &str) {
+fn assert_route(ran: &RunOutput, server: &Server, route: &str) {
     let connections = ran.events("connection");
     assert!(!connections.is_empty(), "{ran:?}");
     for connection in connections {
@@ -161,7 +161,7 @@ fn assert_route(ran: &Ran, server: &Server, route: &str) {
 }
 
 /// A repository as files, which any server can give out.
-pub(super) fn publish_repository(ground: &Ground) {
+pub(super) fn publish_repository(ground: &NetworkEnv) {
     let script = "cd ../outside && git init -q -b main repository && cd repository \
         && printf 'PAGE\\n' > page.txt && git add -A && git commit -qm first \
         && git clone -q --bare . ../../served/repository.git \
@@ -171,7 +171,7 @@ pub(super) fn publish_repository(ground: &Ground) {
 }
 
 /// Builds the client without libraries, or as well as can be.
-fn build_static(ground: &Ground) -> bool {
+fn build_static(ground: &NetworkEnv) -> bool {
     let source = ground.yard.write("outside/fetch.rs", RUST_FETCH);
     let arch = std::env::consts::ARCH;
     let targets = [format!("{arch}-unknown-linux-musl"), format!("{arch}-unknown-linux-gnu")];

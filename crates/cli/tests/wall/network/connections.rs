@@ -1,13 +1,14 @@
 //! Every connection is told: where to, how much, how long, and by whom.
 
-use super::ground::{GRANTED, Ground, UNSET};
-use crate::yard::everybody;
+use fixtures::users;
+
+use super::servers::{GRANTED, NetworkEnv, UNSET};
 
 #[test]
 fn every_connection_is_told_with_its_program() {
     const SIZE: u64 = 3_000_000;
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         ground.yard.write("served/large", &"x".repeat(usize::try_from(SIZE).unwrap()));
         ground.yard.write("project/upload", &"y".repeat(200_000));
         for (unset, plain, tls) in [("", "http", "connect"), (UNSET, "transparent", "transparent")]
@@ -48,8 +49,8 @@ fn every_connection_is_told_with_its_program() {
 /// Short runs end in the same moment as their last connection.
 #[test]
 fn none_is_lost_at_the_end_of_a_run() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let url = format!("http://{GRANTED}:{}/page.txt", ground.plain.port);
         for _ in 0..20 {
             let ran = ground.run(&format!("exec curl -sS {url}"));

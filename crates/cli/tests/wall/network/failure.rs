@@ -1,7 +1,8 @@
 //! The proxy fails while a run goes on: its network is closed, and stays closed.
 
-use super::ground::{GRANTED, Ground, OTHER, PAGE, UNSET, hosts};
-use crate::yard::everybody;
+use fixtures::users;
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, PAGE, UNSET, hosts};
 
 /// Something that no proxy understands; with the fault it is what the proxy dies of.
 const BREAK: &str = "exec 3<>/dev/tcp/127.0.0.1/978; printf 'neither\\r\\n\\r\\n' >&3; cat <&3; \
@@ -9,8 +10,8 @@ const BREAK: &str = "exec 3<>/dev/tcp/127.0.0.1/978; printf 'neither\\r\\n\\r\\n
 
 #[test]
 fn a_proxy_that_fails_takes_the_network_with_it() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         // With everything that could be open: it must not be the rules that hold.
         let more = format!("allow_local_ports = [{}]\n", ground.witness.port);
         let grants = format!("{}, \"{GRANTED}\"", ground.grants());
@@ -79,8 +80,8 @@ fn what_is_released_outlives_its_proxy_too() {
 /// The same words without the fault: a proxy that is spoken to in an unknown language goes on.
 #[test]
 fn a_client_that_speaks_nonsense_breaks_nothing() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let url = format!("http://{GRANTED}:{}/page.txt", ground.plain.port);
         let speak = "exec 3<>/dev/tcp/127.0.0.1/978; printf 'neither\\r\\n\\r\\n' >&3; cat <&3; ";
         let ran = ground.run(&format!("{speak}{speak}curl -sS {url}"));

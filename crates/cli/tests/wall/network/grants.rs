@@ -1,8 +1,8 @@
 //! A name that is not granted stops the run; a grant, by hand or by command, lets it pass.
 
-use super::ground::{GRANTED, PAGE, UNSET, run};
-use super::server::Server;
-use crate::yard::{Yard, everybody};
+use fixtures::{Server, TestEnv, users};
+
+use super::servers::{GRANTED, PAGE, UNSET, run};
 
 const CLIENTS: [(&str, &str); 2] = [
     ("curl", "curl -sS URL"),
@@ -13,8 +13,8 @@ const CLIENTS: [(&str, &str); 2] = [
     ),
 ];
 
-fn yard(who: crate::yard::As) -> (Yard, Server) {
-    let yard = Yard::new(who);
+fn yard(who: fixtures::User) -> (TestEnv, Server) {
+    let yard = TestEnv::new(who);
     yard.write("served/page.txt", PAGE);
     let server = Server::plain(yard.path("served"));
     (yard, server)
@@ -22,7 +22,7 @@ fn yard(who: crate::yard::As) -> (Yard, Server) {
 
 #[test]
 fn a_name_that_is_not_granted_stops_the_run_until_it_is() {
-    for who in everybody() {
+    for who in users() {
         for (program, script) in CLIENTS {
             for by_command in [false, true] {
                 let (yard, server) = yard(who);
@@ -70,7 +70,7 @@ fn a_name_that_is_not_granted_stops_the_run_until_it_is() {
 /// A client that sees its refusal could act on it before everything is killed. It must not.
 #[test]
 fn nothing_happens_after_the_attempt_that_stops_a_run() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
         let url = format!("http://{GRANTED}:{}/page.txt", server.port);
         yard.write(

@@ -1,12 +1,13 @@
 //! `--learn` proposes the hosts that a run was refused, and no more than that.
 
-use super::ground::{Ground, OTHER, UNSET};
-use crate::yard::everybody;
+use fixtures::users;
+
+use super::servers::{NetworkEnv, OTHER, UNSET};
 
 #[test]
 fn learning_prints_the_hosts_that_would_have_been_enough() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let port = ground.witness.port;
         let denied = "denied_domains = [\"denied.example.org\", \"*.deep.example.org\"]\n";
         ground.configure(denied, "");

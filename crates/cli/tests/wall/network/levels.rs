@@ -1,15 +1,15 @@
 //! What each setting of the network opens: nothing, names, this machine's own ports, everything.
 
-use super::ground::{GRANTED, Ground, OTHER, PAGE, UNSET, run};
-use super::server::Server;
-use crate::yard::{Ran, Yard, everybody};
+use fixtures::{RunOutput, Server, TestEnv, users};
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, PAGE, UNSET, run};
 
 const DENY: &str = "[violation]\naction = \"deny\"\n";
 
 #[test]
 fn an_empty_list_is_no_network() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         for level in ["readonly", "readwrite"] {
             // With this machine's addresses allowed for every name: nothing else holds them.
             ground.configure(&format!("{DENY}[phases.x]\nlevel = \"{level}\"\n"), "");
@@ -38,7 +38,7 @@ fn an_empty_list_is_no_network() {
 
 #[test]
 fn a_granted_name_that_leads_to_this_machine_needs_more() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
         let target = format!("{GRANTED}:{}", server.port);
         let config = format!("allowed_domains = [\"{target}\"]\n");
@@ -64,7 +64,7 @@ fn a_granted_name_that_leads_to_this_machine_needs_more() {
 
 #[test]
 fn a_local_port_of_the_host_is_reached_where_it_is_named() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
         let witness = Server::plain(yard.path("served"));
         configure(&yard, &format!("[network]\nallow_local_ports = [{}]\n{DENY}", server.port));
@@ -106,7 +106,7 @@ fn a_local_port_of_the_host_is_reached_where_it_is_named() {
 /// Whatever is granted, there is a wall; and the ports of the run's own network stay its own.
 #[test]
 fn any_port_and_any_address_can_be_granted() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
         let target = format!("{GRANTED}:{}", server.port);
         let grants = [53, 978].map(|port| format!("\"{GRANTED}:{port}\", \"192.0.2.1:{port}\""));
@@ -130,8 +130,8 @@ fn any_port_and_any_address_can_be_granted() {
 
 #[test]
 fn loopback_inside_is_the_runs_own() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let script = "cd /tmp && echo own > page.txt
             python3 -m http.server --bind 127.0.0.1 8765 2> /dev/null & server=$!
             until curl -s http://127.0.0.1:8765/page.txt; do sleep 0.1; done; kill $server";
@@ -143,8 +143,8 @@ fn loopback_inside_is_the_runs_own() {
 
 #[test]
 fn what_is_denied_is_denied_although_it_is_granted() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         for denied in [GRANTED, "*.example.org"] {
             for (level, by) in [("readwrite", ""), ("network", UNSET), ("network", "")] {
                 let more = format!(
@@ -163,9 +163,9 @@ fn what_is_denied_is_denied_although_it_is_granted() {
 
 #[test]
 fn the_network_level_reaches_names_but_no_private_address() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
-        let fetch = |name: &str, more: &str| -> Ran {
+        let fetch = |name: &str, more: &str| -> RunOutput {
             let private = format!("[network]\nprivate_domains = [{more}]\n{DENY}");
             configure(&yard, &format!("level = \"network\"\n{private}"));
             let url = format!("http://{name}:{}/page.txt", server.port);
@@ -187,7 +187,7 @@ fn the_network_level_reaches_names_but_no_private_address() {
 
 #[test]
 fn the_full_level_has_the_hosts_network() {
-    for who in everybody() {
+    for who in users() {
         let (yard, server) = yard(who);
         configure(&yard, "level = \"full\"\n");
         let script = format!(
@@ -202,13 +202,13 @@ fn the_full_level_has_the_hosts_network() {
     }
 }
 
-fn yard(who: crate::yard::As) -> (Yard, Server) {
-    let yard = Yard::new(who);
+fn yard(who: fixtures::User) -> (TestEnv, Server) {
+    let yard = TestEnv::new(who);
     yard.write("served/page.txt", PAGE);
     let server = Server::plain(yard.path("served"));
     (yard, server)
 }
 
-fn configure(yard: &Yard, text: &str) {
+fn configure(yard: &TestEnv, text: &str) {
     yard.write("home/.config/ringwall/ringwall.toml", &format!("version = 1\n{text}"));
 }

@@ -1,12 +1,13 @@
 //! Names that are looked up: a question about one that is not granted goes nowhere, and is told.
 
-use super::ground::{GRANTED, Ground, OTHER, UNSET};
-use crate::yard::everybody;
+use fixtures::users;
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, UNSET};
 
 #[test]
 fn a_lookup_that_is_refused_is_told_and_stops_only_where_the_user_says_so() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let script = format!("getent hosts {OTHER}; echo $?; echo next");
         for (action, lookups, stops) in [
             ("deny", "deny", false),
@@ -36,8 +37,8 @@ fn a_lookup_that_is_refused_is_told_and_stops_only_where_the_user_says_so() {
 /// The default leaves lookups to be told: tools look names up that they never connect to.
 #[test]
 fn by_default_a_lookup_stops_nothing() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         ground.configure("", &ground.grants());
         let ran = ground.run(&format!("{UNSET}curl -sS http://{OTHER}/; echo next"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "next\n"), "{ran:?}");
@@ -49,8 +50,8 @@ fn by_default_a_lookup_stops_nothing() {
 /// A name is an answer from inside; what lies behind it is looked up by nobody inside.
 #[test]
 fn a_granted_name_has_an_address_that_is_made_up() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let ask = "import socket; print(socket.getaddrinfo(\"NAME\", None, 0, 1)[0][4][0])";
         let ask = ask.replace("NAME", GRANTED);
         let ran = ground.run(&format!("python3 -c '{ask}'"));
@@ -63,8 +64,8 @@ fn a_granted_name_has_an_address_that_is_made_up() {
 /// A name that was granted for one port is not reached on another, and that is told by its name.
 #[test]
 fn a_port_that_is_not_granted_is_named_with_its_host() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let port = ground.witness.port;
         for (unset, action) in [("", "stop"), (UNSET, "stop"), ("", "deny"), (UNSET, "deny")] {
             let more = format!("[violation]\naction = \"{action}\"\n");

@@ -1,7 +1,8 @@
 //! Many ports: all of them lead somewhere, or the run does not start.
 
-use super::ground::{GRANTED, Ground, PAGE, UNSET};
-use crate::yard::everybody;
+use fixtures::users;
+
+use super::servers::{GRANTED, NetworkEnv, PAGE, UNSET};
 
 /// Entries for that many ports, none of them a server's.
 fn entries(count: u16) -> String {
@@ -10,8 +11,8 @@ fn entries(count: u16) -> String {
 
 #[test]
 fn every_granted_port_is_a_way_out() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let (port, local) = (ground.plain.port, ground.witness.port);
         // The servers' own are the last ones. Of the addresses only the way to them is tried: it
         // ends at the supervisor, who may find nobody there.
@@ -33,8 +34,8 @@ fn every_granted_port_is_a_way_out() {
 
 #[test]
 fn more_ports_than_there_can_be_are_refused_by_name() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         ground.configure("allow_local_ports = [7, 9]\n", &entries(255));
         let ran = ground.run("echo ran");
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(78), ""), "{ran:?}");

@@ -3,16 +3,17 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use super::ground::{GRANTED, Ground, OTHER, UNSET, has};
-use crate::yard::everybody;
+use fixtures::{has, users};
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, UNSET};
 
 #[test]
 fn npm_installs_from_a_granted_registry() {
     if !has("npm") {
         return;
     }
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let address = format!("https://{GRANTED}:{}", ground.tls.port);
         let document = serde_json::json!({
             "name": "leaf",
@@ -44,8 +45,8 @@ fn pip_installs_from_a_granted_index() {
         eprintln!("skipped: there is no pip here");
         return;
     }
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let wheel = "leaf-1.0-py3-none-any.whl";
         ground.yard.write("served/leaf/index", &format!("<a href=\"{wheel}\">{wheel}</a>"));
         let make = format!(
@@ -76,8 +77,8 @@ fn cargo_fetches_from_a_granted_registry() {
         eprintln!("skipped: there is no cargo here");
         return;
     };
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let address = format!("https://{GRANTED}:{}", ground.tls.port);
         ground.yard.write("served/config.json", &format!("{{\"dl\":\"{address}/crates\"}}"));
         ground.yard.write(
@@ -111,7 +112,7 @@ fn cargo_fetches_from_a_granted_registry() {
 
 /// Runs an installer with the proxy's variables and without them, from a registry that is granted
 /// and from one that is not.
-fn installs(ground: &Ground, script: &str, expected: &str) {
+fn installs(ground: &NetworkEnv, script: &str, expected: &str) {
     for unset in ["", UNSET] {
         let from = |name: &str, port: u16| {
             let url = format!("https://{name}:{port}");
@@ -138,7 +139,7 @@ fn installs(ground: &Ground, script: &str, expected: &str) {
     }
 }
 
-fn publish(ground: &Ground, script: &str) {
+fn publish(ground: &NetworkEnv, script: &str) {
     let made = ground.yard.bare(&format!("cd ../outside && {script}"));
     assert!(made.status.success(), "{made:?}");
 }
@@ -151,7 +152,7 @@ fn toolchain() -> Option<PathBuf> {
 }
 
 /// Cargo asks rustc about the machine, which is too large to lend: its answers are written down.
-fn lend_cargo(ground: &Ground, toolchain: &std::path::Path) {
+fn lend_cargo(ground: &NetworkEnv, toolchain: &std::path::Path) {
     let yard = &ground.yard;
     let tools = yard.path("project/tools");
     std::fs::create_dir_all(tools.join("answers")).unwrap();

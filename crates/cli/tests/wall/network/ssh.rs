@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fixtures::{has, users};
+
 use super::clients::publish_repository;
-use super::ground::{GRANTED, Ground, OTHER, PAGE, UNSET, has};
-use crate::yard::everybody;
+use super::servers::{GRANTED, NetworkEnv, OTHER, PAGE, UNSET};
 
 /// How long a server may take to listen on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);
@@ -28,8 +29,8 @@ fn ssh_reaches_what_is_granted_and_nothing_else() {
         eprintln!("skipped: ssh knows nobody who has a number only");
         return;
     };
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         publish_repository(&ground);
         let server = Sshd::start(&ground, &program);
         let port = server.port;
@@ -76,7 +77,7 @@ struct Sshd {
 
 impl Sshd {
     /// Starts a server with keys of its own, for the user who runs these tests.
-    fn start(ground: &Ground, program: &Path) -> Self {
+    fn start(ground: &NetworkEnv, program: &Path) -> Self {
         let yard = &ground.yard;
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let keys = "ssh-keygen -q -t ed25519 -N '' -f key && \

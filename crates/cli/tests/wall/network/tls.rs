@@ -1,7 +1,8 @@
 //! TLS has to name the server that was asked for, and plain requests the host.
 
-use super::ground::{GRANTED, Ground, OTHER, PAGE, has};
-use crate::yard::{Ran, everybody};
+use fixtures::{RunOutput, has, users};
+
+use super::servers::{GRANTED, NetworkEnv, OTHER, PAGE};
 
 /// A client that says too little or something else, and the rule that refuses it. `TLS`, `PLAIN` and
 /// `PROXY` stand for ports.
@@ -82,8 +83,8 @@ fn what_is_meant_for_another_server_never_gets_to_the_granted_one() {
     if !has("openssl") {
         return;
     }
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         for (script, rule) in REFUSED {
             let ran = ground.run(&with_ports(&ground, script));
             // The granted server was dialled, perhaps, and heard not one byte.
@@ -102,8 +103,8 @@ fn what_is_meant_for_another_server_never_gets_to_the_granted_one() {
 /// The second of two requests on one connection is judged as the first was.
 #[test]
 fn a_second_request_for_another_host_is_refused_too() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let port = ground.plain.port;
         for target in [format!("{GRANTED} {port}"), "127.0.0.1 978".into()] {
             let whole =
@@ -128,8 +129,8 @@ fn a_second_request_for_another_host_is_refused_too() {
 /// name may be asked for any other that it also serves.
 #[test]
 fn what_is_asked_for_inside_tls_is_not_seen() {
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         let script = "curl -sS --cacert authority.crt -H 'Host: other.example.org' \
             https://granted.example.org:TLS/page.txt";
         let ran = ground.run(&with_ports(&ground, script));
@@ -144,8 +145,8 @@ fn tls_without_a_name_passes_where_the_user_says_so() {
     if !has("openssl") {
         return;
     }
-    for who in everybody() {
-        let ground = Ground::new(who);
+    for who in users() {
+        let ground = NetworkEnv::new(who);
         ground.configure("allow_without_sni = true\n", &ground.grants());
         let request = "GET /page.txt HTTP/1.0\\r\\nHost: granted.example.org\\r\\n\\r\\n";
         let script = format!(
@@ -162,12 +163,12 @@ fn tls_without_a_name_passes_where_the_user_says_so() {
     }
 }
 
-fn assert_page(ran: &Ran) {
+fn assert_page(ran: &RunOutput) {
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), PAGE), "{ran:?}");
     assert_eq!(ran.violations().len(), 0, "{ran:?}");
 }
 
-fn with_ports(ground: &Ground, script: &str) -> String {
+fn with_ports(ground: &NetworkEnv, script: &str) -> String {
     [("PLAIN", ground.plain.port), ("TLS", ground.tls.port), ("PROXY", 978)]
         .iter()
         .fold(script.to_owned(), |script, (name, port)| script.replace(name, &port.to_string()))

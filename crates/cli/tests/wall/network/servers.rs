@@ -1,8 +1,9 @@
-//! A yard with servers around it: one that may be granted, and a witness behind a name that is not.
+//! A test environment with servers around it: some that may be granted, and witnesses behind a name
+//! that is not.
 
-use super::authority::authority;
-use super::server::Server;
-use crate::yard::{As, Ran, Yard};
+use std::sync::OnceLock;
+
+use fixtures::{Authority, RunOutput, Server, TestEnv, User};
 
 /// The name that is granted.
 pub(super) const GRANTED: &str = "granted.example.org";
@@ -17,22 +18,22 @@ pub(super) const UNSET: &str = "unset HTTP_PROXY http_proxy HTTPS_PROXY https_pr
 /// What every server gives out at `/page.txt`.
 pub(super) const PAGE: &str = "PAGE\n";
 
-pub(super) struct Ground {
-    pub(super) yard: Yard,
+pub(super) struct NetworkEnv {
+    pub(super) yard: TestEnv,
     pub(super) plain: Server,
     pub(super) tls: Server,
     pub(super) witness: Server,
     pub(super) tls_witness: Server,
 }
 
-impl Ground {
-    pub(super) fn new(who: As) -> Self {
-        let yard = Yard::new(who);
+impl NetworkEnv {
+    pub(super) fn new(who: User) -> Self {
+        let yard = TestEnv::new(who);
         yard.write("served/page.txt", PAGE);
         yard.write("project/authority.crt", &authority().pem);
         let served = yard.path("served");
-        let tls = || Server::tls(served.clone(), authority().server.clone());
-        let plain = || Server::plain(served.clone());
+        let tls = || Server::tls(&served, authority().server.clone());
+        let plain = || Server::plain(&served);
         let ground =
             Self { plain: plain(), tls: tls(), witness: plain(), tls_witness: tls(), yard };
         ground.configure("[violation]\naction = \"deny\"\n", &ground.grants());
@@ -63,11 +64,11 @@ impl Ground {
         entries.collect::<Vec<_>>().join(", ")
     }
 
-    pub(super) fn run(&self, script: &str) -> Ran {
+    pub(super) fn run(&self, script: &str) -> RunOutput {
         self.run_with(&[], script)
     }
 
-    pub(super) fn run_with(&self, options: &[&str], script: &str) -> Ran {
+    pub(super) fn run_with(&self, options: &[&str], script: &str) -> RunOutput {
         run(&self.yard, options, script)
     }
 
@@ -81,7 +82,7 @@ impl Ground {
 }
 
 /// A script behind the wall, where the test's names lead to this machine.
-pub(super) fn run(yard: &Yard, options: &[&str], script: &str) -> Ran {
+pub(super) fn run(yard: &TestEnv, options: &[&str], script: &str) -> RunOutput {
     yard.run_with(&[("RINGWALL_TEST_HOSTS", &hosts())], options, script)
 }
 
@@ -89,12 +90,9 @@ pub(super) fn hosts() -> String {
     format!("{GRANTED}=127.0.0.1,{OTHER}=127.0.0.1")
 }
 
-/// Whether there is a program, or says that what needs it is skipped.
-pub(super) fn has(program: &str) -> bool {
-    let places = ["/usr/local/bin", "/usr/bin", "/bin"];
-    let found = places.iter().any(|dir| std::path::Path::new(dir).join(program).exists());
-    if !found {
-        eprintln!("skipped: there is no {program} here");
-    }
-    found
+/// One for all tests. Its servers may use any of the names, so that it is never the certificate
+/// that keeps a client away.
+fn authority() -> &'static Authority {
+    static ONE: OnceLock<Authority> = OnceLock::new();
+    ONE.get_or_init(|| Authority::for_names(&[GRANTED, OTHER]))
 }

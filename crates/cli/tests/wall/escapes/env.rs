@@ -1,4 +1,4 @@
-//! [`Ground`]: a yard with everything in it that an attempt could be after, and a neighbour on the
+//! [`EscapeEnv`]: a yard with everything in it that an attempt could be after, and a neighbour on the
 //! host who holds secrets and would hear of what comes out.
 
 use std::collections::BTreeMap;
@@ -7,16 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use fixtures::{TestEnv, User};
+
 use super::neighbour::Neighbour;
 use super::renewal::{Looks, RENEWED, renew};
 use super::row::{How, Row, Sign};
-use crate::yard::{As, Yard};
 
 /// Everything that exists for one series of attempts.
-pub(crate) struct Ground {
+pub(crate) struct EscapeEnv {
     /// Ends before its place is taken away.
     neighbour: Neighbour,
-    pub(crate) yard: Yard,
+    pub(crate) yard: TestEnv,
     pub(crate) is_root: bool,
     pub(crate) mark: String,
     secret: String,
@@ -57,9 +58,9 @@ memory = "400MiB"
 file_size = "8MiB"
 "#;
 
-impl Ground {
+impl EscapeEnv {
     /// Nothing if this machine lacks what the attempts are written in.
-    pub(crate) fn new(who: As) -> Option<Self> {
+    pub(crate) fn new(who: User) -> Option<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let Some(python) = program("python3") else {
             eprintln!("skipped: no python3 in /usr/bin or /usr/local/bin to try escapes with");
@@ -69,11 +70,11 @@ impl Ground {
             eprintln!("skipped: no C compiler to try escapes with");
             return None;
         };
-        let yard = Yard::new(who);
+        let yard = TestEnv::new(who);
         let name =
             format!("ringwall-{}-{}", std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
         let secret = format!("kept{:x}", std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos());
-        let is_root = who == As::Me && rustix::process::geteuid().is_root();
+        let is_root = who == User::Me && rustix::process::geteuid().is_root();
         yard.write("wall.toml", CONFIG);
         yard.write("weak.toml", &format!("{CONFIG}[confinement]\nminimum = \"landlock\"\n"));
         yard.write("run/secret.txt", &secret);
@@ -85,7 +86,7 @@ impl Ground {
         let made = yard
             .command("/bin/bash")
             .current_dir(yard.path("kept"))
-            .args(["-c", include_str!("ground.sh")])
+            .args(["-c", include_str!("setup.sh")])
             .envs([("SECRET", &secret), ("PYTHON", &python.display().to_string())])
             .env("YARD", yard.path(""))
             .output()
@@ -259,7 +260,7 @@ fn program(name: &str) -> Option<PathBuf> {
 }
 
 /// The small program of the project, and one more that runs as its owner.
-fn compile(compiler: &Path, yard: &Yard) {
+fn compile(compiler: &Path, yard: &TestEnv) {
     let project = yard.path("kept/project");
     std::fs::write(yard.path("escape.c"), include_str!("escape.c")).unwrap();
     let build = |kind: &[&str]| {
