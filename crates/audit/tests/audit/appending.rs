@@ -9,11 +9,11 @@ use std::{fs, thread};
 use audit::{AppendError, Entry, Filter, Log, OpenError};
 use model::{Access, Action, PathRef};
 
-use crate::ground::{Ground, record};
+use crate::test_log::{TestLog, record};
 
 #[test]
 fn records_are_numbered_chained_and_verified() {
-    let ground = Ground::with(5);
+    let ground = TestLog::with(5);
     ground.assert_clean(5);
     let found = ground.log().query(&Filter::default()).unwrap();
     let numbers: Vec<u64> = found.entries.iter().map(|line| line.seq).collect();
@@ -26,7 +26,7 @@ fn records_are_numbered_chained_and_verified() {
 
 #[test]
 fn a_log_that_nobody_wrote_is_empty() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let report = ground.verify();
     assert_eq!((report.records, report.head, report.faults.len()), (0, None, 0));
     assert_eq!(ground.log().query(&Filter::default()).unwrap(), audit::Found::default());
@@ -35,7 +35,7 @@ fn a_log_that_nobody_wrote_is_empty() {
 
 #[test]
 fn only_the_owner_can_read_the_files() {
-    let ground = Ground::with(1);
+    let ground = TestLog::with(1);
     let mode = |path: PathBuf| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!(mode(ground.directory()), 0o700);
     assert_eq!(mode(ground.log().path()), 0o600);
@@ -46,7 +46,7 @@ fn only_the_owner_can_read_the_files() {
 fn many_writers_at_once_lose_nothing() {
     const WRITERS: u64 = 16;
     const RECORDS: u64 = 50;
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let directory = ground.directory();
     let append = |number| {
         let log = Log::at(&directory);
@@ -82,7 +82,7 @@ fn many_writers_at_once_lose_nothing() {
 
 #[test]
 fn a_lock_that_nobody_lets_go_is_an_error_not_a_hang() {
-    let ground = Ground::with(1);
+    let ground = TestLog::with(1);
     let directory = fs::File::open(ground.directory()).unwrap();
     rustix::fs::flock(&directory, rustix::fs::FlockOperation::LockExclusive).unwrap();
     let error = ground.log().append(&record(2)).unwrap_err();
@@ -95,7 +95,7 @@ fn a_lock_that_nobody_lets_go_is_an_error_not_a_hang() {
 
 #[test]
 fn nothing_unredacted_is_written() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let mut record = record(1);
     let secret = format!("ghp_{}", "a1b2c3d4e5".repeat(4));
     record.actions = vec![
@@ -112,7 +112,7 @@ fn nothing_unredacted_is_written() {
 
 #[test]
 fn a_path_that_is_not_utf_8_is_still_recorded() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let mut record = record(1);
     let at = PathBuf::from(std::ffi::OsString::from_vec(b"/work/\xff\n.txt".to_vec()));
     let path = PathRef { given: "x".into(), at };
@@ -123,7 +123,7 @@ fn a_path_that_is_not_utf_8_is_still_recorded() {
 
 #[test]
 fn a_giant_record_becomes_a_line_of_bounded_length() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let mut record = record(1);
     let nasty = "\u{1}".repeat(10_000);
     record.actions = vec![Action::Run { command: nasty.clone(), field: None }; 3000];
@@ -139,7 +139,7 @@ fn a_giant_record_becomes_a_line_of_bounded_length() {
 
 #[test]
 fn the_noted_head_must_still_be_in_the_log() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let noted = ground.verify().head.unwrap();
     ground.append(3);
     let check = |head: &str| ground.log().verify(Some(head)).unwrap().faults;
@@ -152,10 +152,10 @@ fn the_noted_head_must_still_be_in_the_log() {
     }
 
     // A whole new chain with its own head is consistent in itself.
-    let forged = Ground::with(3);
+    let forged = TestLog::with(3);
     ground.set_log(forged.lines().concat().replace("make", "fake"));
     assert_ne!(ground.faults(), []);
-    let other = Ground::new();
+    let other = TestLog::new();
     other.append(9);
     assert_eq!(other.log().verify(Some(&noted)).unwrap().faults.len(), 1);
 }

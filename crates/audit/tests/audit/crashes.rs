@@ -6,12 +6,12 @@ use std::time::Duration;
 use audit::{Entry, Filter};
 use proptest::prelude::*;
 
-use crate::ground::{Ground, head, record};
+use crate::test_log::{TestLog, head, record};
 use crate::writer::{FAILED, start};
 
 #[test]
 fn a_torn_line_is_cut_off_and_the_repair_is_reported() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let whole = ground.log_bytes();
     for torn in ["{\"seq\":3,\"prev\":", "\0\0\0\0", "x\n"] {
         ground.set_log([&whole[..], torn.as_bytes()].concat());
@@ -41,7 +41,7 @@ fn a_torn_line_is_cut_off_and_the_repair_is_reported() {
 
 #[test]
 fn a_line_without_its_head_is_accepted() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let head = ground.head_bytes();
     ground.append(3);
     ground.append(4);
@@ -54,7 +54,7 @@ fn a_line_without_its_head_is_accepted() {
 
 #[test]
 fn the_first_writer_may_die_at_any_point_too() {
-    let first = Ground::with(1);
+    let first = TestLog::with(1);
     let line = first.log_bytes();
     let start = start_of_head();
     for (log, head) in [
@@ -65,7 +65,7 @@ fn the_first_writer_may_die_at_any_point_too() {
         (Some(&line[..10]), Some(&start)),
         (Some(&line), Some(&start)),
     ] {
-        let ground = Ground::new();
+        let ground = TestLog::new();
         if let Some(bytes) = log {
             ground.set_log(bytes);
         }
@@ -109,7 +109,7 @@ proptest! {
     fn any_row_of_crashes_ends_in_a_clean_log(
         crashes in prop::collection::vec(crash(), 1..12)
     ) {
-        let ground = Ground::new();
+        let ground = TestLog::new();
         for (number, crash) in crashes.iter().enumerate() {
             let log = ground.log_bytes();
             let head = Some(ground.head_bytes()).filter(|head| !head.is_empty());
@@ -146,7 +146,7 @@ proptest! {
 
 #[test]
 fn killed_writers_leave_a_log_that_verifies() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     for round in 0..10 {
         let length = ground.log_bytes().len();
         let mut writers: Vec<_> = (0..3).map(|_| start(&ground, 20_000, "")).collect();
@@ -167,7 +167,7 @@ fn killed_writers_leave_a_log_that_verifies() {
 
 #[test]
 fn a_line_that_finds_no_room_leaves_the_log_as_it_was() {
-    let ground = Ground::with(1);
+    let ground = TestLog::with(1);
     // A limit on the size of files stands for a full disk: a short write, then an error.
     let limits = "ulimit -f 8; trap '' XFSZ;";
     for _ in 0..2 {

@@ -7,8 +7,6 @@ mod appending;
 #[cfg(test)]
 mod crashes;
 #[cfg(test)]
-mod ground;
-#[cfg(test)]
 mod places;
 #[cfg(test)]
 mod querying;
@@ -18,3 +16,5 @@ mod redaction;
 mod tampering;
 #[cfg(test)]
 mod writer;
+#[cfg(test)]
+mod test_log;

@@ -7,7 +7,7 @@ use std::process::Command;
 
 use audit::{Filter, Log};
 
-use crate::ground::{Ground, record};
+use crate::test_log::{TestLog, record};
 
 fn make_fifo(path: &Path) {
     assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
@@ -29,7 +29,7 @@ fn assert_refused(log: &Log, words: &str) {
 #[test]
 fn a_log_or_head_that_is_no_file_is_refused() {
     for name in ["log.jsonl", "head"] {
-        let ground = Ground::new();
+        let ground = TestLog::new();
         fs::create_dir_all(ground.directory()).unwrap();
         let path = ground.directory().join(name);
 
@@ -51,7 +51,7 @@ fn a_log_or_head_that_is_no_file_is_refused() {
 
 #[test]
 fn a_dangling_link_does_not_create_its_target() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     fs::create_dir_all(ground.directory()).unwrap();
     let target = ground.directory().join("made");
     symlink(&target, ground.log().path()).unwrap();
@@ -61,7 +61,7 @@ fn a_dangling_link_does_not_create_its_target() {
 
 #[test]
 fn a_directory_that_cannot_be_made_or_opened_is_an_error() {
-    let ground = Ground::new();
+    let ground = TestLog::new();
     let parent = ground.directory().parent().unwrap().to_path_buf();
     fs::create_dir_all(&parent).unwrap();
     fs::write(parent.join("file"), "").unwrap();

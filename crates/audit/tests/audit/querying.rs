@@ -3,11 +3,11 @@
 use audit::{Filter, Found};
 use model::{Action, Verdict};
 
-use crate::ground::{Ground, record};
+use crate::test_log::{TestLog, record};
 
 /// Six records: odd ones denied, the last one by another agent with another tool.
-fn ground() -> Ground {
-    let ground = Ground::new();
+fn ground() -> TestLog {
+    let ground = TestLog::new();
     for number in 1..=6 {
         let mut record = record(number);
         if number % 2 == 1 {
@@ -24,7 +24,7 @@ fn ground() -> Ground {
     ground
 }
 
-fn found(ground: &Ground, filter: &Filter) -> Vec<u64> {
+fn found(ground: &TestLog, filter: &Filter) -> Vec<u64> {
     let Found { entries, unreadable } = ground.log().query(filter).unwrap();
     assert!(unreadable.is_empty());
     entries.iter().map(|line| line.seq).collect()
@@ -61,7 +61,7 @@ fn each_part_of_a_filter_narrows() {
 
 #[test]
 fn lines_that_cannot_be_read_are_named() {
-    let ground = Ground::with(3);
+    let ground = TestLog::with(3);
     let lines = ground.lines();
     ground.set_log([&lines[0], "garbage\n", &lines[1], "{}\n", &lines[2], "{\"se"].concat());
     let found = ground.log().query(&Filter { last: Some(1), ..Filter::default() }).unwrap();
@@ -71,7 +71,7 @@ fn lines_that_cannot_be_read_are_named() {
 
 #[test]
 fn a_repair_is_an_entry_without_an_agent() {
-    let ground = Ground::with(1);
+    let ground = TestLog::with(1);
     ground.set_log([&ground.log_bytes()[..], b"{\"seq\":2,"].concat());
     ground.append(2);
     assert_eq!(found(&ground, &Filter::default()), [1, 2, 3]);

@@ -6,7 +6,7 @@ use audit::{redact, redact_record};
 use model::Action;
 use proptest::prelude::*;
 
-use crate::ground::record;
+use crate::test_log::record;
 
 /// Letters and digits as a random generator makes them.
 const RANDOM: &str = "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8s9T0";

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use crate::ground::{Ground, head, record};
+use crate::test_log::{TestLog, head, record};
 
 /// The only fault, as `line: problem`.
 #[track_caller]
-fn only_fault(ground: &Ground) -> String {
+fn only_fault(ground: &TestLog) -> String {
     match &ground.faults()[..] {
         [(line, problem)] => format!("{line}: {problem}"),
         faults => panic!("{faults:#?}"),
@@ -21,7 +21,7 @@ fn with_other_link(line: &str) -> String {
 
 #[test]
 fn every_flipped_bit_of_the_log_is_reported_at_its_line() {
-    let ground = Ground::with(4);
+    let ground = TestLog::with(4);
     let bytes = ground.log_bytes();
     let mut line = 1;
     for at in 0..bytes.len() {
@@ -40,7 +40,7 @@ fn every_flipped_bit_of_the_log_is_reported_at_its_line() {
 
 #[test]
 fn every_flipped_bit_of_the_head_is_reported() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let bytes = ground.head_bytes();
     for at in 0..bytes.len() {
         for bit in 0..8 {
@@ -54,7 +54,7 @@ fn every_flipped_bit_of_the_head_is_reported() {
 
 #[test]
 fn a_changed_line_is_named() {
-    let ground = Ground::with(5);
+    let ground = TestLog::with(5);
     let lines = ground.lines();
     for changed in 1..=5 {
         let mut lines = lines.clone();
@@ -68,7 +68,7 @@ fn a_changed_line_is_named() {
 
 #[test]
 fn a_changed_link_or_number_is_named() {
-    let ground = Ground::with(5);
+    let ground = TestLog::with(5);
     let lines = ground.lines();
     for changed in 1..=5 {
         let line = &lines[changed - 1];
@@ -88,7 +88,7 @@ fn a_changed_link_or_number_is_named() {
 
 #[test]
 fn every_removed_line_is_missed() {
-    let ground = Ground::with(5);
+    let ground = TestLog::with(5);
     let lines = ground.lines();
     let without = |gone: std::ops::Range<usize>| {
         let mut lines = lines.clone();
@@ -107,7 +107,7 @@ fn every_removed_line_is_missed() {
 
 #[test]
 fn every_cut_is_reported_before_and_after_the_next_append() {
-    let ground = Ground::with(3);
+    let ground = TestLog::with(3);
     let (log, old_head) = (ground.log_bytes(), ground.head_bytes());
     for length in 0..log.len() {
         ground.set_log(&log[..length]);
@@ -129,7 +129,7 @@ fn every_cut_is_reported_before_and_after_the_next_append() {
 
 #[test]
 fn a_removed_log_is_reported() {
-    let ground = Ground::with(3);
+    let ground = TestLog::with(3);
     fs::remove_file(ground.log().path()).unwrap();
     assert_eq!(only_fault(&ground), "0: the log is empty but the head says record 3");
     assert_eq!(ground.append(4).seq, 4);
@@ -138,7 +138,7 @@ fn a_removed_log_is_reported() {
 
 #[test]
 fn repeated_moved_and_inserted_lines_are_reported() {
-    let ground = Ground::with(6);
+    let ground = TestLog::with(6);
     let lines = ground.lines();
     let faults_of = |order: &[usize]| {
         ground.set_log(order.iter().map(|line| &*lines[line - 1]).collect::<String>());
@@ -165,14 +165,14 @@ fn repeated_moved_and_inserted_lines_are_reported() {
         }
     }
 
-    let foreign = Ground::with(4).lines()[3].replace("make", "fake");
+    let foreign = TestLog::with(4).lines()[3].replace("make", "fake");
     ground.set_log([&lines[..3], &[foreign], &lines[3..]].concat().concat());
     assert!(only_fault(&ground).starts_with("5: line 5 holds record 4 and so does line 4"));
 }
 
 #[test]
 fn an_inserted_line_that_does_not_link_is_named() {
-    let ground = Ground::with(4);
+    let ground = TestLog::with(4);
     let lines = ground.lines();
     for inserted in [&*with_other_link(&lines[2]), "garbage\n", "\n", "{}\n", "\0\0\0\n"] {
         ground.set_log([&lines[0], &lines[1], inserted, &lines[2], &lines[3]].concat());
@@ -183,7 +183,7 @@ fn an_inserted_line_that_does_not_link_is_named() {
 
 #[test]
 fn each_of_several_changes_is_named() {
-    let ground = Ground::with(9);
+    let ground = TestLog::with(9);
     let mut lines = ground.lines();
     // The line that would have vouched for line 3 is gone, so it stays a suspect.
     lines[1] = lines[1].replace("make", "fake");
@@ -208,7 +208,7 @@ fn each_of_several_changes_is_named() {
 
 #[test]
 fn an_endless_line_is_a_fault_and_not_a_memory_hog() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let lines = ground.lines();
     ground.set_log([&lines[0], &"x".repeat(3 << 20), "\n", &lines[1]].concat());
     assert_eq!(only_fault(&ground), "2: line 2 is longer than 1048576 bytes");
@@ -216,7 +216,7 @@ fn an_endless_line_is_a_fault_and_not_a_memory_hog() {
 
 #[test]
 fn a_flood_of_faults_is_counted_rather_than_listed() {
-    let ground = Ground::with(1);
+    let ground = TestLog::with(1);
     ground.set_log([&ground.lines()[0], &"\n".repeat(5000)[..]].concat());
     let faults = ground.faults();
     assert_eq!(faults.len(), 1001);
@@ -226,7 +226,7 @@ fn a_flood_of_faults_is_counted_rather_than_listed() {
 #[test]
 fn a_missing_head_is_reported_and_remembered() {
     for garbage in [None, Some(""), Some("garbage"), Some(&*"0".repeat(5000))] {
-        let ground = Ground::with(3);
+        let ground = TestLog::with(3);
         match garbage {
             None => fs::remove_file(ground.head_path()).unwrap(),
             Some(bytes) => ground.set_head(bytes),
@@ -246,7 +246,7 @@ fn a_missing_head_is_reported_and_remembered() {
 
 #[test]
 fn a_cut_that_removes_the_head_too_does_not_go_unseen() {
-    let ground = Ground::with(5);
+    let ground = TestLog::with(5);
     ground.set_log(ground.lines()[..3].concat());
     fs::remove_file(ground.head_path()).unwrap();
     ground.append(6);
@@ -261,7 +261,7 @@ fn lines_behind_the_head_that_do_not_chain_stay_and_are_reported() {
         "garbage\nmore garbage\n",
         "{\"valid\":\"json\"}\ntorn",
     ] {
-        let ground = Ground::with(2);
+        let ground = TestLog::with(2);
         ground.set_log([ground.log_bytes(), foreign.into()].concat());
         assert_ne!(ground.faults(), []);
         let appended = ground.append(3);
@@ -279,9 +279,9 @@ fn lines_behind_the_head_that_do_not_chain_stay_and_are_reported() {
 
 #[test]
 fn a_forged_head_does_not_fit_the_log() {
-    let ground = Ground::with(3);
-    let longer = Ground::with(4);
-    let mut other = Ground::with(2);
+    let ground = TestLog::with(3);
+    let longer = TestLog::with(4);
+    let mut other = TestLog::with(2);
     other.log().append(&record(99)).unwrap();
     ground.set_head(other.head_bytes());
     assert_eq!(
@@ -290,7 +290,7 @@ fn a_forged_head_does_not_fit_the_log() {
     );
     ground.set_head(longer.head_bytes());
     assert!(only_fault(&ground).ends_with("(record 3) but the head says record 4"));
-    other = Ground::new();
+    other = TestLog::new();
     other.append(99);
     ground.set_head(other.head_bytes());
     assert_eq!(only_fault(&ground), "3: the head says record 1, which is not in the log");
@@ -303,7 +303,7 @@ fn a_forged_head_does_not_fit_the_log() {
 
 #[test]
 fn a_log_blown_up_behind_its_head_is_not_read_through_and_shows() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     let log = fs::OpenOptions::new().write(true).open(ground.log().path()).unwrap();
     // A sparse file: reading it would take minutes, writing behind it takes nothing.
     log.set_len(64 << 30).unwrap();
@@ -316,7 +316,7 @@ fn a_log_blown_up_behind_its_head_is_not_read_through_and_shows() {
 
 #[test]
 fn more_behind_the_head_than_a_crash_leaves_is_reported() {
-    let ground = Ground::with(2);
+    let ground = TestLog::with(2);
     ground.set_log([ground.log_bytes(), vec![0; 5 << 20]].concat());
     let appended = ground.append(3);
     assert!(appended.notices[0].contains("more than any crash leaves"), "{appended:?}");

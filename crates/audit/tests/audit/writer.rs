@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use audit::Log;
 
-use crate::ground::{Ground, record};
+use crate::test_log::{TestLog, record};
 
 /// Where the process appends, and how many records.
 const DIRECTORY: &str = "AUDIT_WRITER_DIRECTORY";
@@ -17,7 +17,7 @@ const COUNT: &str = "AUDIT_WRITER_COUNT";
 pub(crate) const FAILED: i32 = 3;
 
 /// Starts a process that appends so many records. `setup` is shell text that runs before it.
-pub(crate) fn start(ground: &Ground, records: u64, setup: &str) -> Child {
+pub(crate) fn start(ground: &TestLog, records: u64, setup: &str) -> Child {
     Command::new("sh")
         .args(["-c", &format!("{setup} exec \"$0\" \"$@\"")])
         .arg(std::env::current_exe().unwrap())

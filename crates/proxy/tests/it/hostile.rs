@@ -4,17 +4,18 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream, UdpSocket};
 use std::time::Duration;
 
+use fixtures::eventually;
 use rustix::net::sockopt;
 
-use crate::support::{Origin, Setup, World, dial, eventually, read_all, status};
+use crate::support::{Origin, Setup, TestProxy, dial, read_all, status};
 
-fn world() -> (World, Origin) {
+fn world() -> (TestProxy, Origin) {
     let origin = Origin::start();
     let entry = format!("example.org:{}", origin.port);
     (Setup::granting(&[&entry]).named("example.org").start(), origin)
 }
 
-fn is_served(world: &World, origin: &Origin) -> bool {
+fn is_served(world: &TestProxy, origin: &Origin) -> bool {
     let port = origin.port;
     let request = format!(
         "GET http://example.org:{port}/ HTTP/1.1\r\nHost: example.org:{port}\r\nConnection: \

@@ -2,11 +2,12 @@
 
 use std::io::{Read, Write};
 
+use fixtures::serve;
 use proxy::Route;
 
-use crate::support::{Origin, Setup, Temper, World, read_all, read_head, serve, status};
+use crate::support::{Origin, Setup, Temper, TestProxy, read_all, read_head, status};
 
-fn world() -> (World, Origin) {
+fn world() -> (TestProxy, Origin) {
     let origin = Origin::start();
     let entry = format!("example.org:{}", origin.port);
     (Setup::granting(&[&entry]).named("example.org").named("evil.example").start(), origin)

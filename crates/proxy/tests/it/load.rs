@@ -6,9 +6,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
 
+use fixtures::{PATIENCE, serve};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::support::{PATIENCE, Setup, dial, echo, read_head, serve, status};
+use crate::support::{Setup, dial, echo, read_head, status};
 
 const SERVER: &str = "PROXY_TEST_SERVER_PORT";
 

@@ -5,10 +5,11 @@ use std::net::{Ipv4Addr, UdpSocket};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use fixtures::PATIENCE;
 use model::Level;
 use proxy::{Resolve, Rules};
 
-use crate::support::{Origin, PATIENCE, Setup, World, dial, read_all, status};
+use crate::support::{Origin, Setup, TestProxy, dial, read_all, status};
 
 fn query(name: &[u8], kind: u16) -> Vec<u8> {
     let mut bytes = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
@@ -22,7 +23,7 @@ fn query(name: &[u8], kind: u16) -> Vec<u8> {
     bytes
 }
 
-fn ask(world: &World, bytes: &[u8]) -> Vec<u8> {
+fn ask(world: &TestProxy, bytes: &[u8]) -> Vec<u8> {
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.set_read_timeout(Some(PATIENCE)).unwrap();
     socket.send_to(bytes, world.dns_udp).unwrap();

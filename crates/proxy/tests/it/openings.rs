@@ -3,9 +3,10 @@
 use std::io::Write;
 use std::sync::atomic::Ordering;
 
+use fixtures::eventually;
 use model::Transport;
 
-use crate::support::{Origin, Setup, Temper, eventually, read_head, status};
+use crate::support::{Origin, Setup, Temper, read_head, status};
 
 #[test]
 fn nothing_passes_before_a_connection_was_heard_of() {

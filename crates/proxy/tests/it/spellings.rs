@@ -5,7 +5,7 @@
 use std::io::Write;
 use std::net::Ipv4Addr;
 
-use crate::support::{Origin, Setup, World, read_all, status};
+use crate::support::{Origin, Setup, TestProxy, read_all, status};
 
 /// A spelling, and whether it passes where these names are granted, and where this machine's
 /// address is.
@@ -143,7 +143,7 @@ const SOCKS_NAMES: &[(&[u8], bool)] = &[
     (b".", false),
 ];
 
-fn world() -> (World, World, Origin) {
+fn world() -> (TestProxy, TestProxy, Origin) {
     let origin = Origin::start();
     let port = origin.port;
     let entry = |name: &str| format!("{name}:{port}");
@@ -161,7 +161,7 @@ fn world() -> (World, World, Origin) {
 }
 
 /// Whether a request over each route reached the server.
-fn reaches(world: &World, origin: &Origin, host: &str) -> [bool; 3] {
+fn reaches(world: &TestProxy, origin: &Origin, host: &str) -> [bool; 3] {
     let port = origin.port;
     let count = || origin.heads().len();
     let plain = format!("GET / HTTP/1.1\r\nHost: {host}:{port}\r\nConnection: close\r\n\r\n");

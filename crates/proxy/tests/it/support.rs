@@ -5,18 +5,14 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::{Duration, Instant};
 
+use fixtures::{PATIENCE, eventually, serve, serve_at};
 use model::{Caller, DomainRule, Level, Sourced};
 use policy::NetworkRules;
 use proxy::{
     Answer, Connection, Heard, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules, Running,
     Upstream,
 };
-
-/// Long enough for a loaded machine; no check waits this long when all is well.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Remembers what the proxy told.
 #[derive(Default)]
@@ -87,17 +83,6 @@ impl Witness {
     }
 }
 
-pub(crate) fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
-    let start = Instant::now();
-    loop {
-        if let Some(found) = look() {
-            return found;
-        }
-        assert!(start.elapsed() < PATIENCE, "it never happened");
-        thread::sleep(Duration::from_millis(5));
-    }
-}
-
 /// Names and their addresses. Every other name does not exist.
 pub(crate) struct Names(pub HashMap<String, Vec<IpAddr>>);
 
@@ -139,7 +124,7 @@ impl Default for Setup {
 }
 
 /// A proxy at work.
-pub(crate) struct World {
+pub(crate) struct TestProxy {
     pub(crate) proxy: SocketAddr,
     pub(crate) dns_udp: SocketAddr,
     pub(crate) dns_tcp: SocketAddr,
@@ -182,7 +167,7 @@ impl Setup {
         Rules { network: Arc::new(network), resolver: Arc::new(names) }
     }
 
-    pub(crate) fn start(self) -> World {
+    pub(crate) fn start(self) -> TestProxy {
         let rules = self.rules();
         let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
         let dns_udp = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -203,11 +188,11 @@ impl Setup {
         let observer = Arc::clone(&witness) as Arc<dyn Observer>;
         let running = Proxy::start(listeners, rules, self.upstream, observer).unwrap();
         let (proxy, dns_udp, dns_tcp) = addresses;
-        World { proxy, dns_udp, dns_tcp, witness, running: Some(running) }
+        TestProxy { proxy, dns_udp, dns_tcp, witness, running: Some(running) }
     }
 }
 
-impl World {
+impl TestProxy {
     pub(crate) fn dial(&self) -> TcpStream {
         dial(self.proxy)
     }
@@ -362,24 +347,6 @@ fn origin(stream: TcpStream, log: &Mutex<Vec<String>>) -> io::Result<()> {
             return Ok(());
         }
     }
-}
-
-/// Serves each connection on a thread of its own and gives the port.
-pub(crate) fn serve(handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
-    serve_at("127.0.0.1:0", handle)
-}
-
-pub(crate) fn serve_at(address: &str, handle: impl Fn(TcpStream) + Send + Sync + 'static) -> u16 {
-    let listener = TcpListener::bind(address).unwrap();
-    let port = listener.local_addr().unwrap().port();
-    let handle = Arc::new(handle);
-    thread::spawn(move || {
-        for stream in listener.incoming().flatten() {
-            let handle = Arc::clone(&handle);
-            let _ = thread::Builder::new().stack_size(256 * 1024).spawn(move || handle(stream));
-        }
-    });
-    port
 }
 
 /// A server that sends back what it gets.

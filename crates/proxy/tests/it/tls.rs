@@ -4,6 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
+use fixtures::{eventually, serve};
 use rcgen::{CertificateParams, KeyPair};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
@@ -12,7 +13,7 @@ use rustls::{
     SignatureScheme, Stream,
 };
 
-use crate::support::{Setup, World, client_hello, client_hello_with, eventually, read_all, serve};
+use crate::support::{Setup, TestProxy, client_hello, client_hello_with, read_all};
 
 /// A server that answers any TLS client with one line, whatever name it was called by.
 fn tls_server(max_early_retry: bool) -> u16 {
@@ -107,7 +108,7 @@ fn speaks(mut stream: TcpStream, name: Option<&str>) -> bool {
     answer == b"fine:hello"
 }
 
-fn world(port: u16, allow_without_sni: bool) -> World {
+fn world(port: u16, allow_without_sni: bool) -> TestProxy {
     let entries =
         ["example.org", "other.example.org", "127.0.0.1"].map(|name| format!("{name}:{port}"));
     let entries: Vec<&str> = entries.iter().map(String::as_str).collect();

@@ -4,9 +4,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::Command;
 
+use fixtures::PATIENCE;
 use proxy::Route;
 
-use crate::support::{Origin, PATIENCE, Setup, client_hello, dial, read_all, status};
+use crate::support::{Origin, Setup, client_hello, dial, read_all, status};
 
 #[test]
 fn a_local_port_leads_to_the_hosts_own() {

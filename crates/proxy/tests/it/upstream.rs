@@ -4,9 +4,10 @@ use std::io::Write;
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
+use fixtures::serve;
 use proxy::Upstream;
 
-use crate::support::{Origin, Setup, read_all, read_head, serve, status};
+use crate::support::{Origin, Setup, read_all, read_head, status};
 
 /// A proxy that remembers what it was asked for and leads everything to one port of this machine.
 fn upstream(to: u16, heads: Arc<Mutex<Vec<String>>>) -> u16 {

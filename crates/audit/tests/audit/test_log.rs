@@ -8,11 +8,11 @@ use model::{Action, Record, Verdict};
 use tempfile::TempDir;
 
 /// A fresh directory with a log that is still to be made.
-pub(crate) struct Ground {
+pub(crate) struct TestLog {
     directory: TempDir,
 }
 
-impl Ground {
+impl TestLog {
     pub(crate) fn new() -> Self {
         Self { directory: TempDir::new().unwrap() }
     }
