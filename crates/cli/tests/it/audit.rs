@@ -149,8 +149,8 @@ fn records_hold_the_decision_and_neither_content_nor_secrets() {
 #[test]
 fn the_listing_names_what_a_command_was_denied() {
     let world = HookEnv::new();
-    world.hook("Bash", &json!({"command": "cat ../secret/key"}));
+    world.hook("Bash", &json!({"command": "cat ~/.ssh/id_rsa"}));
     let denied = world.said(&["audit", "query", "--verdict", "deny"]);
-    let path = world.root.join("secret/key");
+    let path = world.root.join("home/.ssh/id_rsa");
     assert!(denied.contains(path.to_str().unwrap()), "{denied}");
 }
