@@ -135,6 +135,7 @@ pub(crate) mod tests {
 
     /// Rules by fixed answers, and remembers what it was asked.
     #[derive(Default)]
+    #[expect(clippy::struct_excessive_bools, reason = "one answer per question")]
     pub(crate) struct Fake {
         pub(crate) probe: bool,
         pub(crate) guarded: bool,

@@ -1,5 +1,6 @@
 //! System calls that no crate wraps. The only unsafe code outside tests, one function per call.
 
+#![expect(unsafe_code, reason = "system calls that no crate wraps")]
 #![allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -10,7 +11,8 @@
 use std::ffi::CStr;
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use libc::{c_int, c_long, c_ulong, c_void};
 
@@ -79,16 +81,16 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
 ///
 /// The new process does not die with its parent. Instead, every run in it ends with
 /// [`End::Cancelled`](crate::End::Cancelled) when the parent process ends, and when
-/// [`Launch::stop`](crate::Launch::stop) becomes readable or is hung up. The parent is watched
-/// itself because a hang-up alone may never come: supervisors that are forked later inherit the
-/// other ends of earlier ones.
+/// [`Launch::stop`](crate::Launch::stop) becomes readable or is hung up. The parent itself is
+/// watched because a hang-up may never come: the new process, and every one that is forked later,
+/// inherits the parent's end of a pipe. An `eventfd` is the simplest descriptor to stop a run by.
 pub fn fork_supervisor(act: impl FnOnce() -> u8) -> io::Result<(OwnedFd, i32)> {
     use rustix::process::{PidfdFlags, pidfd_open};
     let parent = pidfd_open(rustix::process::getpid(), PidfdFlags::empty())?;
     match fork()? {
         None => {
             let _exit = ExitOnPanic;
-            let _ = FORKED_FROM.set(parent);
+            FORKED_FROM.store(parent.into_raw_fd(), Ordering::Relaxed);
             exit_now(act().into())
         }
         Some(pid) => {
@@ -107,12 +109,15 @@ pub fn fork_supervisor(act: impl FnOnce() -> u8) -> io::Result<(OwnedFd, i32)> {
     }
 }
 
-/// A pidfd of the process that forked this one by [`fork_supervisor`].
-static FORKED_FROM: std::sync::OnceLock<OwnedFd> = std::sync::OnceLock::new();
+/// A pidfd of the process that forked this one by [`fork_supervisor`], which is never closed. Not a
+/// lock, because another thread may hold one while this process is forked.
+static FORKED_FROM: AtomicI32 = AtomicI32::new(-1);
 
 /// Readable once the process that forked this one by [`fork_supervisor`] has ended.
 pub(crate) fn forked_from() -> Option<BorrowedFd<'static>> {
-    FORKED_FROM.get().map(AsFd::as_fd)
+    let parent = FORKED_FROM.load(Ordering::Relaxed);
+    // SAFETY: the number is that of a descriptor that stays open as long as the process lives.
+    (parent >= 0).then(|| unsafe { BorrowedFd::borrow_raw(parent) })
 }
 
 /// Whether this process has one thread. Only then may a run be started in it; others use

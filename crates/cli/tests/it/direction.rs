@@ -123,3 +123,40 @@ fn pure_crates_use_nothing_that_acts_and_keep_the_ban_list() {
         assert_eq!(own.unwrap(), bans, "{name} has lost its ban list");
     }
 }
+
+/// The files that may hold unsafe code: the system calls of the sandbox, and tests of it.
+const UNSAFE: &[&str] = &[
+    "crates/sandbox/src/child/seccomp/tests/kernel.rs",
+    "crates/sandbox/src/child/seccomp/tests/ordinary.rs",
+    "crates/sandbox/src/network/sock_diag.rs",
+    "crates/sandbox/src/observe/tripwire/live.rs",
+    "crates/sandbox/src/sys.rs",
+];
+
+#[test]
+fn unsafe_code_stays_where_it_is() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    for package in packages() {
+        let manifest = std::path::PathBuf::from(package["manifest_path"].as_str().unwrap());
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        assert!(text.contains("[lints]\nworkspace = true"), "{}", manifest.display());
+    }
+    let mut lifted = Vec::new();
+    let mut directories = ["crates", "testing", "xtask"].map(|dir| root.join(dir)).to_vec();
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|kind| kind == "rs") {
+                let text = std::fs::read_to_string(&path).unwrap();
+                // In two parts, so that this file is not one of them.
+                if text.contains(concat!("(unsafe", "_code")) {
+                    lifted.push(path.strip_prefix(&root).unwrap().display().to_string());
+                }
+            }
+        }
+    }
+    lifted.sort();
+    assert_eq!(lifted, UNSAFE);
+}

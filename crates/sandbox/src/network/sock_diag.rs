@@ -246,6 +246,7 @@ mod tests {
         }
     }
 
+    #[expect(unsafe_code, reason = "the test binds a socket to a device")]
     #[test]
     fn a_socket_cannot_hide_behind_its_interface() {
         let Some(diag) = diag() else { return };

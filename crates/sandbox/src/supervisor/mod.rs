@@ -403,7 +403,7 @@ impl<'a> Supervisor<'a> {
             }
             Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
             Message::Listeners => {
-                self.listeners = Listeners::add(self.listeners.take(), descriptors)
+                self.listeners = Listeners::add(self.listeners.take(), descriptors);
             }
             Message::SockDiag => self.socket_owners = SocketOwners::new(descriptors.pop()),
             Message::SeccompListener => {

@@ -7,6 +7,8 @@
 
 mod links;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

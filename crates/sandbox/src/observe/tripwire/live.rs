@@ -3,6 +3,8 @@
 //! A child makes user and mount namespaces, mounts the tripwire on `/mnt`, hands its `/dev/fuse`
 //! out and becomes a shell. Where that is not allowed the tests say so and pass.
 
+#![expect(unsafe_code, reason = "the test mounts a tripwire in a process of its own")]
+
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -1,5 +1,7 @@
 //! What this kernel makes of the programs, in children that are behind them.
 
+#![expect(unsafe_code, reason = "the test installs filters in processes of its own")]
+
 use std::io::{self, Write};
 
 use super::forbidden::{ALL, BY_ARGUMENT, BY_NUMBER, PATH, STREAMS_ONLY};

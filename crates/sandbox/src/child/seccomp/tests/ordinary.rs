@@ -1,5 +1,7 @@
 //! Ordinary programs behind the programs of this module.
 
+#![expect(unsafe_code, reason = "the test starts a program under a filter")]
+
 use std::io::Error;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Output};
