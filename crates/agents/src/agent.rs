@@ -191,7 +191,7 @@ pub struct Reply {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
     /// It is no JSON, or not the shape that this agent sends.
-    #[error("the hook's input is not what {agent} sends: {why}")]
+    #[error("the hook input is not a call from {agent}: {why}")]
     Malformed {
         /// The agent.
         agent: &'static str,

@@ -16,13 +16,13 @@ pub fn degrade(agent: &Agent, event: &Event, decision: Decision) -> Decision {
         && !agent.caps.rewrite
     {
         let remedy = Remedy::Run(redirect.value.clone());
-        let text = format!("{} does not take a corrected call", agent.title);
+        let text = format!("{} does not accept a corrected call", agent.title);
         return decision.and(Reason::deny(Rule::Redirect, Origin::BuiltIn, text).with(remedy));
     }
     let nobody = event.mode == Mode::NeverAsks || !agent.caps.ask;
     if decision.verdict() == Verdict::Ask && nobody {
-        let text = "this would need a person's consent, and nobody can be asked";
-        let remedy = Remedy::advice("do it another way, or go on without it");
+        let text = "this needs a person's consent, and no one can be asked";
+        let remedy = Remedy::advice("do it another way, or continue without it");
         return decision.and(Reason::deny(Rule::Ask, Origin::BuiltIn, text).with(remedy));
     }
     decision

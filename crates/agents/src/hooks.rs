@@ -21,13 +21,13 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
     /// The file is no JSON. Agents take no comments and no final commas, and ignore such a file.
-    #[error("the settings are not valid JSON, and an agent ignores all of them: {0}")]
+    #[error("the settings are not valid JSON, so the agent ignores all of them: {0}")]
     Broken(String),
     /// A key holds something else than this agent would put there.
-    #[error("`{0}` in the settings is not what the agent expects there")]
+    #[error("`{0}` in the settings has a value that the agent does not accept")]
     Shape(String),
     /// Of two keys with one name an agent takes the last.
-    #[error("a key stands twice in the settings, and an agent heeds only one of them")]
+    #[error("a key appears twice in the settings, and the agent uses only one of them")]
     Twice,
 }
 

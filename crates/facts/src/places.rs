@@ -32,7 +32,7 @@ pub enum PlacesError {
     #[error("HOME is not set to an absolute path")]
     NoHome,
     /// The current directory was removed or cannot be read.
-    #[error("the current directory cannot be read: {0}")]
+    #[error("cannot determine the current directory: {0}")]
     NoCwd(String),
 }
 

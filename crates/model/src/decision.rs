@@ -171,7 +171,7 @@ impl Decision {
     /// A denial that names the corrected text instead of sending it.
     #[must_use]
     pub fn corrected_by(self, value: &str) -> Self {
-        let text = "the command must not run as it is";
+        let text = "the command cannot run unchanged";
         let reason = Reason::deny(Rule::Redirect, Origin::BuiltIn, text);
         let decision = self.and(reason.with(Remedy::Run(value.into())));
         Self { redirect: None, ..decision }

@@ -28,10 +28,10 @@ pub enum DomainError {
     #[error("`{0}` is a URL; write only the host name, such as `example.org`")]
     Url(String),
     /// The port is no number from 1 to 65535.
-    #[error("`{0}` has no valid port; a port is a number from 1 to 65535")]
+    #[error("`{0}` has an invalid port; expected a number from 1 to 65535")]
     Port(String),
     /// `*` stands somewhere else than as the first label.
-    #[error("`{0}` uses `*` where it means nothing; only a leading `*.` is understood")]
+    #[error("`{0}` has a `*` in the wrong place; only a leading `*.` is supported")]
     Wildcard(String),
     /// What is left is no host.
     #[error("`{0}` is not a host name: {1}")]

@@ -24,10 +24,10 @@ pub enum Unresolvable {
     #[error("the name is too long")]
     TooLong,
     /// A component below something that is no directory.
-    #[error("a part of it is not a directory")]
+    #[error("a component of the path is not a directory")]
     NotADirectory,
     /// `..` behind a component that does not exist.
-    #[error("it climbs out of a directory that does not exist")]
+    #[error("`..` follows a directory that does not exist")]
     ClimbsFromMissing,
     /// The operating system refused to say.
     #[error("{0}")]

@@ -27,25 +27,25 @@ pub enum HostError {
     #[error("the name is empty")]
     Empty,
     /// A control character, a blank or a NUL byte.
-    #[error("a blank or control character is in it")]
+    #[error("it contains whitespace or a control character")]
     Blank,
     /// `user@` stands in front.
-    #[error("a user name is in it")]
+    #[error("it contains a user name")]
     User,
     /// A slash, backslash, `?` or `#`: parts of a URL.
     #[error("it is a URL; only the host name is expected")]
     Url,
     /// `%`, which would have to be decoded by someone.
-    #[error("percent signs are not decoded")]
+    #[error("percent-encoding is not supported")]
     Percent,
     /// An address of one interface only.
-    #[error("zone identifiers are not understood")]
+    #[error("zone identifiers are not supported")]
     Zone,
     /// `[` or `]` around something else than an IPv6 address.
-    #[error("brackets belong around an IPv6 address and nothing else")]
+    #[error("brackets are only allowed around an IPv6 address")]
     Brackets,
     /// A colon that begins no port from 1 to 65535, or a port where none may be.
-    #[error("the port is no number from 1 to 65535, or does not belong there")]
+    #[error("the port is not a number from 1 to 65535, or no port is expected")]
     Port,
     /// Two dots in a row, or one at the start.
     #[error("a label is empty")]
@@ -57,13 +57,13 @@ pub enum HostError {
     #[error("the name is longer than 253 bytes")]
     LongName,
     /// The last label is a number, and the whole is no IPv4 address.
-    #[error("it ends in a number and is no IPv4 address")]
+    #[error("it ends in a number but is not an IPv4 address")]
     Number,
     /// What is no label of an internationalised name.
-    #[error("it is no valid internationalised name")]
+    #[error("it is not a valid internationalized name")]
     Idn,
     /// A character that host names cannot have, or `-` at the end of a label.
-    #[error("a character in it cannot be part of a host name")]
+    #[error("it contains a character that is not allowed in a host name")]
     Character,
 }
 

@@ -79,7 +79,7 @@ pub enum PathError {
     #[error("the path is empty")]
     Empty,
     /// System calls end a path at NUL, checks may not.
-    #[error("the path has a NUL byte in it")]
+    #[error("the path contains a NUL byte")]
     Nul,
     /// Longer than the kernel takes.
     #[error("the path is too long")]

@@ -11,7 +11,7 @@ pub struct ByteSize(pub u64);
 
 /// The text is no size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no size; write a number and a unit, such as 512MiB or 8GiB")]
+#[error("invalid size `{0}`; expected a number and a unit, such as `512MiB` or `8GiB`")]
 pub struct ByteSizeError(String);
 
 /// Units, largest first, so that display picks the largest that fits.

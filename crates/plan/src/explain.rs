@@ -20,7 +20,7 @@ pub struct Explainer<'a> {
 }
 
 /// What a user can do about something that no grant covers.
-const NO_GRANT: &str = "only the user can change it, outside the agent; no grant covers it";
+const NO_GRANT: &str = "only the user can change it, outside the agent; no grant can allow it";
 
 impl Explainer<'_> {
     /// Why a path is denied. `new_directory` says that the attempt was to create a directory.

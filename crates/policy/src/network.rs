@@ -14,7 +14,7 @@ use model::{DomainRule, Host, HostError, Level, Origin, Reason, Remedy, Rule, So
 use self::address::not_public;
 use crate::Policy;
 
-const NOT_GRANTED: &str = "no rule grants it";
+const NOT_GRANTED: &str = "no rule allows it";
 
 /// The rules about hosts that hold for one run.
 #[derive(Debug, Clone)]
@@ -95,12 +95,12 @@ pub fn connect(rules: &NetworkRules, host: &Host, port: u16) -> Reason {
     if rules.any_public_name() && host.name().is_some() && !host.is_local() {
         return allow(Rule::Level, rules.level.origin.clone(), host, port);
     }
-    let tried = format!("connecting to `{host}` on port {port} is refused");
+    let tried = format!("connecting to `{host}` on port {port} is denied");
     let (origin, cause) = match rules.allowed.iter().find(|rule| rule.value.names(host)) {
         Some(rule) => {
             let ports =
                 rule.value.port().map_or_else(|| "80 and 443".into(), |own| own.to_string());
-            let cause = format!("the rule `{}` grants port {ports} only", rule.value);
+            let cause = format!("the rule `{}` allows only port {ports}", rule.value);
             (rule.origin.clone(), cause)
         }
         None => (Origin::BuiltIn, NOT_GRANTED.to_owned()),
@@ -127,7 +127,7 @@ pub fn look_up(rules: &NetworkRules, host: &Host) -> Reason {
     let reason = connect(rules, host, port);
     // A lookup names no port, so the text must not name one either.
     if reason.verdict == Verdict::Deny && reason.rule == Rule::AllowedDomains {
-        let tried = format!("looking `{host}` up is refused");
+        let tried = format!("looking up `{host}` is denied");
         let Reason { rule, origin, instead, .. } = reason;
         return Reason { instead, ..Reason::deny_because(rule, origin, &tried, NOT_GRANTED) };
     }
@@ -159,7 +159,7 @@ pub fn dial(rules: &NetworkRules, host: &Host, port: u16, address: IpAddr) -> Re
         return allow(Rule::PrivateDomains, rule.origin.clone(), host, port);
     }
     let entry = DomainRule::exact(host.clone(), port);
-    let text = format!("`{host}` is at {address}, which is {kind}, not a public address");
+    let text = format!("`{host}` has the address {address}, which is not public ({kind})");
     Reason::deny(Rule::PrivateDomains, Origin::BuiltIn, text)
         .with(rules.line(format!("network.private_domains = [\"{entry}\"]")))
 }
@@ -178,10 +178,9 @@ pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerN
         // An address names no server, so the name that is given has to stand for itself.
         ServerName::Named(name) if asked.address().is_some() => connect(rules, name, port),
         ServerName::Named(name) => {
-            let text =
-                format!("TLS to `{asked}` on port {port} is meant for another server, `{name}`");
+            let text = format!("TLS to `{asked}` on port {port} names another server, `{name}`");
             Reason::deny(Rule::ServerName, Origin::BuiltIn, text)
-                .with(Remedy::advice(format!("connect to `{name}` by its own name")))
+                .with(Remedy::advice(format!("connect to `{name}` directly")))
         }
         ServerName::Absent if asked.address().is_some() => {
             allow(Rule::ServerName, Origin::BuiltIn, asked, port)
@@ -191,14 +190,14 @@ pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerN
             allow(Rule::WithoutSni, origin, asked, port)
         }
         ServerName::Absent => {
-            hidden(format!("TLS to `{asked}` on port {port} does not say which server it is for"))
+            hidden(format!("TLS to `{asked}` on port {port} does not name its server (no SNI)"))
         }
         ServerName::Encrypted => {
-            hidden(format!("TLS to `{asked}` on port {port} encrypts which server it is for"))
+            hidden(format!("TLS to `{asked}` on port {port} encrypts the name of its server (ECH)"))
         }
         ServerName::Unreadable(why) => {
             let text =
-                format!("TLS to `{asked}` on port {port} begins with a broken message: {why}");
+                format!("TLS to `{asked}` on port {port} starts with a malformed message: {why}");
             Reason::deny(Rule::ServerName, Origin::BuiltIn, text)
         }
     }
@@ -220,25 +219,26 @@ pub fn request_host(
         return connect(rules, said, port);
     }
     let said = said_port.map_or_else(|| said.to_string(), |port| said.with_port(port));
-    let text = format!("a request to `{asked}` on port {port} is meant for another host, `{said}`");
+    let text = format!("an HTTP request to `{asked}` on port {port} names another host, `{said}`");
     Reason::deny(Rule::RequestHost, Origin::BuiltIn, text)
-        .with(Remedy::advice(format!("connect to `{said}` by its own name")))
+        .with(Remedy::advice(format!("connect to `{said}` directly")))
 }
 
 /// The refusal of a host that cannot be read.
 pub fn unreadable_host(text: &str, error: HostError) -> Reason {
-    let text = format!("`{}` names no host: {error}", text.escape_debug());
+    let text = format!("`{}` is not a valid host: {error}", text.escape_debug());
     Reason::deny(Rule::HostName, Origin::BuiltIn, text)
-        .with(Remedy::advice("write the host plainly, such as `example.org`"))
+        .with(Remedy::advice("write a plain host name such as `example.org`"))
 }
 
 fn allow(rule: Rule, origin: Origin, host: &Host, port: u16) -> Reason {
-    Reason::allow(rule, origin, format!("`{host}` may be reached on port {port}"))
+    Reason::allow(rule, origin, format!("connecting to `{host}` on port {port} is allowed"))
 }
 
 pub(crate) fn denied(rule: &Sourced<DomainRule>, target: &str) -> Reason {
-    let text = format!("connecting to `{target}` is refused by the rule `{}`", rule.value);
-    Reason::deny(Rule::DeniedDomains, rule.origin.clone(), text)
+    let tried = format!("connecting to `{target}` is denied");
+    let cause = format!("it matches the rule `{}`", rule.value);
+    Reason::deny_because(Rule::DeniedDomains, rule.origin.clone(), &tried, cause)
         .with(Remedy::RemoveEntry(rule.origin.clone()))
 }
 

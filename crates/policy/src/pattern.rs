@@ -45,7 +45,7 @@ pub enum PathRuleError {
         error: PathError,
     },
     /// `..` behind a wildcard has no fixed meaning.
-    #[error("`{0}`: `..` behind a wildcard has no fixed meaning")]
+    #[error("`{0}`: `..` cannot follow a wildcard")]
     Climbs(String),
 }
 

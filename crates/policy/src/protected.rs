@@ -45,7 +45,7 @@ const HUSKY: &str = "git runs the hooks in it";
 const YARN: &str = "yarn runs the program it names";
 const CARGO: &str = "cargo runs linkers, wrappers and runners it names";
 const SHELL: &str = "a shell runs it on entering the directory";
-const RC: &str = "a shell or tool reads it at its start";
+const RC: &str = "a shell or tool reads it when it starts";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
     ProtectedName { path, cover: Cover::Tree, why }

@@ -15,10 +15,10 @@ pub(crate) fn refuse(text: &str) -> Option<Unknown> {
     }
     if let Some((at, character)) = text.char_indices().find(|(_, c)| is_odd(*c)) {
         let span = at..at + character.len_utf8();
-        return Some(Unknown { span, why: "it has invisible or control characters" });
+        return Some(Unknown { span, why: "it contains invisible or control characters" });
     }
     if depth(text) > DEEPEST {
-        return whole("it is nested too deep");
+        return whole("it is nested too deeply");
     }
     None
 }

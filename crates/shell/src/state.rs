@@ -114,7 +114,7 @@ impl State {
         match value {
             Value::Known { text, tilde: true } => match home_path(text, &self.home) {
                 Some(path) => Dir::Known(path),
-                None => Dir::Unknown("it is somebody else's home"),
+                None => Dir::Unknown("it is another user's home"),
             },
             Value::Known { text, .. } if text.starts_with('/') => Dir::Known(PathBuf::from(text)),
             Value::Known { text, .. } => match &self.dir {

@@ -86,14 +86,14 @@ fn change(
 ) -> Option<String> {
     let wanted = groups(agent, hook).into_iter().find(|wanted| wanted.event == event);
     let Some(wanted) = wanted else {
-        return Some(format!("it is called at `{event}`, where it has nothing to say"));
+        return Some(format!("it is called at `{event}`, which it does not handle"));
     };
     if !hook.foreign_args().is_empty() {
         let args = hook.foreign_args().join(" ");
         return Some(format!("at `{event}` it is started with `{args}`"));
     }
     if group.get("matcher") != wanted.group.get("matcher") {
-        return Some(format!("at `{event}` its matcher is another"));
+        return Some(format!("at `{event}` its matcher is different"));
     }
     let known = |key: &String| key == "matcher" || key == "hooks";
     let group_key = group.as_object().and_then(|group| group.keys().find(|key| !known(key)));
@@ -101,7 +101,7 @@ fn change(
     let differs = |key: &&String| entry.get(key.as_str()) != wanted.get(key.as_str());
     let mut keys = [entry, wanted].into_iter().filter_map(Value::as_object).flat_map(Map::keys);
     let key = group_key.or_else(|| keys.find(differs))?;
-    Some(format!("at `{event}` its `{key}` is not as we write it"))
+    Some(format!("at `{event}` its `{key}` is not what `ringwall install` writes"))
 }
 
 /// The words of a command line that is quoted as ours are.

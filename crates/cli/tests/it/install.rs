@@ -180,7 +180,7 @@ fn doctor_notices_every_change_to_the_settings() {
             "{\"permissions\": {\"allow\": \"Bash\"},",
             "does not accept the value of `permissions`",
         ),
-        ("\"matcher\": \"*\"", "\"matcher\": \"WebSearch\"", "its matcher is another"),
+        ("\"matcher\": \"*\"", "\"matcher\": \"WebSearch\"", "its matcher is different"),
         ("\"timeout\": 10", "\"timeout\": 10, \"async\": true", "`async`"),
         ("\"timeout\": 10", "\"timeout\": 10, \"if\": \"Bash(git *)\"", "`if`"),
         ("\"type\": \"command\"", "\"type\": \"prompt\"", "`type`"),

@@ -20,7 +20,7 @@ pub(super) fn judge_fetch(
         return paths::judge_command(policy, context, model::Access::Write, &fetch.to, facts);
     };
     if !leaves_quarantine(policy, fetch, facts) {
-        return allow(Rule::QuarantineDir, format!("`{}` lands in quarantine", fetch.by));
+        return allow(Rule::QuarantineDir, format!("`{}` writes to quarantine", fetch.by));
     }
     if !fetch.edits.is_empty() && policy.quarantine.mode.value == QuarantineMode::Redirect {
         let text = moved(fetch).to_string();
@@ -30,11 +30,11 @@ pub(super) fn judge_fetch(
         };
     }
     let text = format!(
-        "`{}` would put content from outside at {}, which is not in quarantine",
+        "`{}` would write downloaded content to {}, which is not in quarantine",
         fetch.by,
         fetch.to.at.display()
     );
-    let here = || format!("let it land at {}", fetch.corrected.display());
+    let here = || format!("write it to {}", fetch.corrected.display());
     let advice = fetch.instead.clone().unwrap_or_else(here);
     Reason::deny(Rule::QuarantineDir, dir.origin.clone(), text).with(Remedy::Advice(advice))
 }
@@ -56,7 +56,7 @@ fn leaves_quarantine(policy: &Policy, fetch: &Fetch, facts: &Facts) -> bool {
 
 /// Running what nobody has seen.
 pub(super) fn run_fetched(part: &str) -> Reason {
-    let text = format!("`{part}` runs content from outside that nobody has seen");
+    let text = format!("`{part}` runs downloaded content that no one has reviewed");
     let advice = "download it to quarantine, read it, and run it from there";
     Reason::deny(Rule::RunFetched, Origin::BuiltIn, text).with(Remedy::advice(advice))
 }
@@ -65,7 +65,7 @@ pub(super) fn run_fetched(part: &str) -> Reason {
 pub(super) fn opaque(policy: &Policy, part: &str, why: &str) -> Reason {
     let rule = &policy.guard.on_unknown;
     let tried = format!("`{part}` cannot be judged");
-    let advice = Remedy::advice("write it with plain words and paths, one step at a time");
+    let advice = Remedy::advice("use literal words and paths, one step at a time");
     Reason {
         verdict: rule.value,
         ..Reason::deny_because(Rule::OnUnknown, rule.origin.clone(), &tried, why).with(advice)
@@ -98,7 +98,8 @@ pub(super) fn redirect(
         Ok(corrected) => corrected,
         Err(why) => {
             let text = format!("the command cannot be corrected: {why}");
-            let advice = "split it up: fetch into quarantine first, then use it there";
+            let advice =
+                "split the command: download to quarantine first, then use the download there";
             let reason = Reason::deny(Rule::QuarantineDir, Origin::BuiltIn, text);
             reasons.push(reason.with(Remedy::advice(advice)));
             return None;
@@ -141,7 +142,7 @@ fn corrected(command: &str, scene: &Scene, fetches: &[&Fetch]) -> Result<String,
         edits.extend(fetch.edits.iter().cloned());
         let one = Move { from: fetch.to.at.clone(), to: fetch.corrected.clone(), at: fetch.at };
         if collides(&one, &moves, scene) {
-            return Err(format!("two downloads would both become {}", one.to.display()));
+            return Err(format!("two downloads would both be written to {}", one.to.display()));
         }
         if !moves.contains(&one) {
             moves.push(one);
@@ -155,7 +156,7 @@ fn corrected(command: &str, scene: &Scene, fetches: &[&Fetch]) -> Result<String,
             edits.push(edit);
         }
     }
-    Edit::apply(command, &edits).ok_or_else(|| "two corrections fall on the same words".to_owned())
+    Edit::apply(command, &edits).ok_or_else(|| "two corrections change the same words".to_owned())
 }
 
 /// Two different sources under one name. Everything may share the quarantine itself.

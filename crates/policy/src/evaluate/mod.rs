@@ -55,26 +55,26 @@ fn judge(policy: &Policy, context: &Context, action: &Action, facts: &Facts) -> 
         Action::Opaque { part, why } => commands::opaque(policy, part, why),
         Action::ChangeSettings { path } => settings::judge(context, path, facts),
         Action::Connect { target } => connect(policy, target),
-        Action::Run { .. } => allow(Rule::Command, "each command of it is judged by itself"),
+        Action::Run { .. } => allow(Rule::Command, "each command in it is judged separately"),
         Action::NoEffect { tool } => {
-            allow(Rule::NoEffect, format!("`{tool}` reaches nothing that the policy governs"))
+            allow(Rule::NoEffect, format!("`{tool}` does nothing that the policy covers"))
         }
         Action::LeaveSandbox { field } => {
             let text =
-                format!("`{field}` would take the agent out of its sandbox, which no call may do");
+                format!("`{field}` would run the call outside the sandbox, which is never allowed");
             deny(Rule::SandboxSwitch, text).with(Remedy::Advice(format!(
                 "repeat the call without `{field}`; if the sandbox blocks something the task \
-                 needs, say so and go on with the rest"
+                 needs, report it and continue with the rest"
             )))
         }
         Action::AskPerson { tool } => {
-            let text = format!("`{tool}` waits for a person, and nobody is there to answer");
-            let advice = "use your best judgement, go on, and note the assumption you made";
+            let text = format!("`{tool}` waits for a person, and no one is there to answer");
+            let advice = "use your best judgement, continue, and note the assumption you made";
             deny(Rule::InteractiveTool, text).with(Remedy::advice(advice))
         }
         Action::Invalid { field, problem } => {
-            let text = format!("the field `{field}` cannot be judged: {problem}");
-            let advice = format!("repeat the call with a usable `{field}`");
+            let text = format!("cannot judge the field `{field}`: {problem}");
+            let advice = format!("repeat the call with a valid `{field}`");
             deny(Rule::MalformedCall, text).with(Remedy::Advice(advice))
         }
     }
@@ -90,8 +90,8 @@ fn connect(policy: &Policy, target: &str) -> Reason {
             return allow(Rule::Network, format!("no rule denies `{target}`"));
         }
         Err(_) => {
-            let text = format!("which host `{target}` means cannot be told");
-            let advice = "write the address plainly, such as https://example.org/";
+            let text = format!("cannot determine the host in `{target}`");
+            let advice = "write a plain URL such as https://example.org/";
             return deny(Rule::DeniedDomains, text).with(Remedy::advice(advice));
         }
     };

@@ -57,7 +57,7 @@ pub(super) fn judge_enter(
             continue;
         }
         if let Some(why) = judge.closed(&reading) {
-            let tried = format!("`{by}` would work in {}", path.at.display());
+            let tried = format!("`{by}` cannot work in {}", path.at.display());
             let stay = Remedy::advice(format!("stay in {}", context.workspace));
             let (rule, origin) = (Rule::Workspace, Origin::BuiltIn);
             return Reason::deny_because(rule, origin, &tried, why).with(stay);
@@ -80,7 +80,7 @@ pub(super) fn judge_place(
         let name = literal.iter().chain(target).find_map(shadows);
         if let Some(name) = name {
             let text =
-                format!("the protected name `{}` lies in it: {}", name.path.join("/"), name.why);
+                format!("it contains the protected name `{}`: {}", name.path.join("/"), name.why);
             let instead =
                 Some(Remedy::advice("only the user can move or remove it, outside the agent"));
             return judge.refuse(Rule::Protected, &Origin::BuiltIn, &text, instead);
@@ -155,13 +155,13 @@ impl Judge<'_> {
             return None;
         }
         if self.context.closed.iter().any(|closed| target.is_within(closed)) {
-            return Some("that belongs to another checkout of this repository".into());
+            return Some("it belongs to another checkout of this repository".into());
         }
         let granted = matches!(self.context(target).verdict, Verdict::Allow);
         if granted || self.is_neutral(target, SYSTEM) {
             return None;
         }
-        Some(format!("it is outside the workspace {}", self.context.workspace))
+        Some(format!("outside the workspace {}", self.context.workspace))
     }
 
     /// A read by a command: refused for secrets and by deny rules.
@@ -223,7 +223,7 @@ impl Judge<'_> {
         }
         let name = candidates.iter().find_map(|path| protecting(path))?;
         let text = format!("the name `{}` is protected: {}", name.path.join("/"), name.why);
-        let instead = "only the user can change it, outside the agent; no grant covers it";
+        let instead = "only the user can change it, outside the agent; no grant can allow it";
         Some(self.refuse(Rule::Protected, &Origin::BuiltIn, &text, Some(Remedy::advice(instead))))
     }
 
@@ -241,7 +241,7 @@ impl Judge<'_> {
         let (key, rule) = hidden.chain(frozen).find(|(_, rule)| {
             [literal, target].iter().any(|path| self.covers(&rule.value, path, Case::Fold))
         })?;
-        let text = format!("the rule `{}` denies it", rule.value.text());
+        let text = format!("it matches the rule `{}`", rule.value.text());
         let instead = Some(Remedy::RemoveEntry(rule.origin.clone()));
         Some(self.refuse(key, &rule.origin, &text, instead))
     }
@@ -282,10 +282,10 @@ impl Judge<'_> {
         }
         let instead = Some(message::grant(context, access, target.as_path()));
         if within {
-            let text = format!("the level `{}` lets nothing be written", policy.level.value);
+            let text = format!("the level `{}` does not allow writing", policy.level.value);
             return self.refuse(Rule::Level, &policy.level.origin, &text, instead);
         }
-        let text = format!("it is outside the workspace {}", context.workspace);
+        let text = format!("outside the workspace {}", context.workspace);
         self.refuse(Rule::Workspace, &Origin::BuiltIn, &text, instead)
     }
 
@@ -309,7 +309,7 @@ impl Judge<'_> {
     }
 
     fn allow(&self, rule: Rule, origin: &Origin) -> Reason {
-        let text = format!("{} may be {}", self.path.at.display(), self.access.participle());
+        let text = format!("{} {} is allowed", self.access.gerund(), self.path.at.display());
         Reason::allow(rule, origin.clone(), text)
     }
 
@@ -321,7 +321,7 @@ impl Judge<'_> {
             }
             _ => String::new(),
         };
-        let tried = format!("{} {at}{leads} is refused", self.access.gerund());
+        let tried = format!("{} {at}{leads} is denied", self.access.gerund());
         Reason { instead, ..Reason::deny_because(rule, origin.clone(), &tried, why) }
     }
 }

@@ -12,41 +12,45 @@ use super::allow;
 use crate::settings::{hooks_off, moves_ground, unproven_shape};
 use crate::{Context, SettingsContext};
 
-const INSTEAD: &str = "only the user can change it, while no agent runs; `ringwall install` then \
-                       takes it as it is";
+const INSTEAD: &str = "only the user can change it, while no agent is running; `ringwall install` \
+                       then accepts the file as it is";
 
 pub(super) fn judge(context: &Context, path: &Path, facts: &Facts) -> Reason {
     match fault(&context.settings, path, facts) {
         Some(why) => refuse(path, &why),
-        None => allow(Rule::Settings, "the change leaves our hook in place"),
+        None => allow(Rule::Settings, "the change keeps the Ringwall hook"),
     }
 }
 
 fn fault(context: &SettingsContext, path: &Path, facts: &Facts) -> Option<String> {
     // Asked once, where the user's own file is judged.
     if context.files.first().is_some_and(|user| user == path) && !any_calls_us(context, facts) {
-        return Some("no settings file would call our hook any more".into());
+        return Some("no settings file would call the Ringwall hook any more".into());
     }
     let hooked = context.hooked.iter().find(|hooked| hooked.path == path);
     let settings = match read(path, facts) {
         Ok(Some(settings)) => settings,
-        Ok(None) => return hooked.map(|_| "it was removed, and our hook with it".into()),
+        Ok(None) => {
+            return hooked.map(|_| "the file was removed, and the Ringwall hook with it".into());
+        }
         Err(why) => return Some(why),
     };
     if let Some(why) = hooks_off(&context.rules, &settings) {
         return Some(why);
     }
     if hooked.is_some_and(|hooked| !all_stand_in(&hooked.groups, &settings)) {
-        return Some("it no longer calls our hook as installed".into());
+        return Some("the file no longer calls the Ringwall hook as installed".into());
     }
     let accepted = hooked.map_or(&Value::Null, |hooked| &hooked.accepted);
     if let Some(name) = moves_ground(&context.rules, &settings, accepted) {
-        return Some(format!("`env.{name}` would move the ground that our hook stands on"));
+        return Some(format!(
+            "`env.{name}` would change which files or programs the Ringwall hook uses"
+        ));
     }
     let ours = hooked.is_some() || calls_us(context, &settings);
     let unproven = ours.then(|| unproven_shape(&context.rules, &settings, accepted)).flatten();
     unproven.map(|key| {
-        format!("a wrong value under `{key}` would make the agent ignore the file, and our hook")
+        format!("a wrong value under `{key}` would make the agent ignore the file, and the Ringwall hook")
     })
 }
 
@@ -69,17 +73,17 @@ fn all_stand_in(groups: &[HookGroup], settings: &Value) -> bool {
 fn read(path: &Path, facts: &Facts) -> Result<Option<Value>, String> {
     match facts.text(path) {
         FileText::Missing => Ok(None),
-        FileText::Unreadable(why) => Err(format!("it cannot be read: {why}")),
+        FileText::Unreadable(why) => Err(format!("the file cannot be read: {why}")),
         FileText::Text(text) => {
             // Agents skip a byte order mark.
             let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
             let settings = serde_json::from_str(text);
-            settings.map(Some).map_err(|error| format!("it is no valid JSON: {error}"))
+            settings.map(Some).map_err(|error| format!("the file is not valid JSON: {error}"))
         }
     }
 }
 
 fn refuse(path: &Path, why: &str) -> Reason {
-    let tried = format!("the change to {} is refused", path.display());
+    let tried = format!("the change to {} is denied", path.display());
     Reason::deny_because(Rule::Settings, Origin::BuiltIn, &tried, why).with(Remedy::advice(INSTEAD))
 }

@@ -23,7 +23,7 @@ pub(super) fn lower_glob(
         return Vec::new();
     }
     if super::has_blank_ends(pattern) {
-        return invalid("begins or ends with a blank");
+        return invalid("starts or ends with whitespace");
     }
     let Some(alternatives) = expand_braces(pattern) else {
         return invalid("has more alternatives than can be judged");
@@ -32,7 +32,7 @@ pub(super) fn lower_glob(
     for alternative in alternatives {
         let (literal, rest) = split(&alternative);
         if rest.split('/').any(can_be_parent) {
-            return invalid("climbs with `..` behind a wildcard");
+            return invalid("has `..` after a wildcard");
         }
         let start = under(base, literal);
         actions.push(read(pattern, &start, field, scene));

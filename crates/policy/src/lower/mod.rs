@@ -84,7 +84,7 @@ fn text<'call>(
         (None | Some(Value::Null), Presence::Required) => Err(invalid("it is missing")),
         (Some(Value::String(text)), _) if text.is_empty() => Err(invalid("it is empty")),
         (Some(Value::String(text)), _) => Ok(Some(text)),
-        (Some(_), _) => Err(invalid("it is not a text")),
+        (Some(_), _) => Err(invalid("it is not a string")),
     }
 }
 
@@ -93,7 +93,7 @@ fn text<'call>(
 /// Some tools trim their paths and some do not, so a path with blanks around it has two meanings.
 fn path(access: Access, given: &str, field: &str, scene: &Scene) -> Action {
     if has_blank_ends(given) {
-        let problem = "it begins or ends with a blank".into();
+        let problem = "it starts or ends with whitespace".into();
         return Action::Invalid { field: field.into(), problem };
     }
     match model::absolute(given, &scene.cwd, &scene.home) {

@@ -14,13 +14,13 @@ pub(super) fn not_public(address: IpAddr) -> Option<&'static str> {
 fn not_public_v4(address: Ipv4Addr) -> Option<&'static str> {
     Some(match address.octets() {
         [169, 254, 169, 254] | [100, 100, 100, 200] | [168, 63, 129, 16] => {
-            "a metadata service of a cloud"
+            "a cloud metadata service"
         }
         [0, ..] => "unspecified",
         [127, ..] => "loopback",
         [10, ..] | [172, 16..=31, ..] | [192, 168, ..] => "private",
         [169, 254, ..] => "link-local",
-        [100, 64..=127, ..] => "shared by a carrier",
+        [100, 64..=127, ..] => "shared address space",
         [255, 255, 255, 255] => "broadcast",
         [224..=239, ..] => "multicast",
         [192, 0, 0, _] | [198, 18..=19, ..] | [240..=255, ..] => "reserved",
@@ -38,7 +38,7 @@ fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0, 0, 0, 0, 0, 0, 0, 0] => "unspecified",
         [0, 0, 0, 0, 0, 0, 0, 1] => "loopback",
         [0, 0, 0, 0, 0, 0, ..] => "reserved",
-        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254] => "a metadata service of a cloud",
+        [0xfd00, 0x0ec2, 0, 0, 0, 0, 0, 0x254] => "a cloud metadata service",
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             return embedded(high, low);
         }
@@ -67,11 +67,11 @@ mod tests {
             ("172.31.255.255", "private"),
             ("192.168.0.1", "private"),
             ("169.254.0.1", "link-local"),
-            ("169.254.169.254", "a metadata service of a cloud"),
-            ("100.100.100.200", "a metadata service of a cloud"),
-            ("168.63.129.16", "a metadata service of a cloud"),
-            ("100.64.0.1", "shared by a carrier"),
-            ("100.127.255.255", "shared by a carrier"),
+            ("169.254.169.254", "a cloud metadata service"),
+            ("100.100.100.200", "a cloud metadata service"),
+            ("168.63.129.16", "a cloud metadata service"),
+            ("100.64.0.1", "shared address space"),
+            ("100.127.255.255", "shared address space"),
             ("192.0.0.192", "reserved"),
             ("198.18.0.1", "reserved"),
             ("198.19.255.255", "reserved"),
@@ -83,8 +83,8 @@ mod tests {
             ("::1", "loopback"),
             ("::7f00:1", "reserved"),
             ("::ffff:127.0.0.1", "loopback"),
-            ("::ffff:169.254.169.254", "a metadata service of a cloud"),
-            ("fd00:ec2::254", "a metadata service of a cloud"),
+            ("::ffff:169.254.169.254", "a cloud metadata service"),
+            ("fd00:ec2::254", "a cloud metadata service"),
             ("fc00::1", "private"),
             ("fdff::1", "private"),
             ("fe80::1", "link-local"),
@@ -92,7 +92,7 @@ mod tests {
             ("fec0::1", "private"),
             ("ff02::1", "multicast"),
             ("64:ff9b::7f00:1", "loopback"),
-            ("64:ff9b::a9fe:a9fe", "a metadata service of a cloud"),
+            ("64:ff9b::a9fe:a9fe", "a cloud metadata service"),
             ("64:ff9b:1::1", "private"),
             ("2002:7f00:1::", "loopback"),
             ("2002:a00:1::1", "private"),

@@ -158,14 +158,14 @@ fn a_refusal_names_the_way_out() {
     assert!(way.contains("`ringwall grant domain crates.example`"), "{way}");
     assert!(way.contains("`network.allowed_domains = [\"crates.example\"]`"), "{way}");
     let reason = connect(&network, &host("example.org"), 8443);
-    assert!(reason.text.contains("grants port 80 and 443 only"), "{}", reason.text);
+    assert!(reason.text.contains("allows only port 80 and 443"), "{}", reason.text);
     assert!(
         reason.instead.unwrap().to_string().contains("`ringwall grant domain example.org:8443`")
     );
     let reason = connect(&network, &host("localhost"), 8443);
     assert!(reason.instead.unwrap().to_string().contains("`network.allow_local_ports = [8443]`"));
     let reason = look_up(&network, &host("crates.example"));
-    assert!(reason.text.contains("looking `crates.example` up"), "{}", reason.text);
+    assert!(reason.text.contains("looking up `crates.example`"), "{}", reason.text);
     assert!(reason.instead.unwrap().to_string().contains("`ringwall grant domain crates.example`"));
 }
 

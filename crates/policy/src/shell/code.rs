@@ -174,7 +174,7 @@ pub(super) fn lower(lower: &mut Lower<'_>, command: &Command, program: &str) {
             lower.opaque(part, "the makefile only exists at run time");
         }
         "mount" if has(command, "--bind") || has(command, "--rbind") || has(command, "-o") => {
-            lower.opaque(part, "it makes other directories appear under new names");
+            lower.opaque(part, "it mounts directories under other names");
         }
         "at" | "batch" | "crontab" | "systemd-run" | "launchctl" if !has(command, "-l") => {
             lower.opaque(part, "it runs something later, outside this session");
@@ -225,7 +225,7 @@ fn shell_text(lower: &mut Lower<'_>, command: &Command, part: &str) {
         match word.value.known() {
             Some("-" | "/dev/stdin" | "/dev/fd/0") => {}
             Some(_) => return,
-            None => return lower.opaque(part, "which script runs is not known"),
+            None => return lower.opaque(part, "cannot determine which script runs"),
         }
     }
     match &command.input {
@@ -268,7 +268,7 @@ fn remote_shell(lower: &mut Lower<'_>, command: &Command, part: &str) {
             || host.starts_with("127.")
     };
     if command.arguments().iter().any(|word| word.value.known().is_some_and(local)) {
-        lower.opaque(part, "it runs a command on this machine by another way");
+        lower.opaque(part, "it runs a command on this machine through ssh");
     }
 }
 
@@ -389,7 +389,7 @@ fn is_cluster(text: &str, flags: &[&str]) -> bool {
 fn judge_code(lower: &mut Lower<'_>, code: &Word, program: &str, part: &str) {
     match code.value.known() {
         Some(text) => scan(lower, text, program, part),
-        None => lower.opaque(part, "the code it runs is not known"),
+        None => lower.opaque(part, "cannot determine the code it runs"),
     }
 }
 

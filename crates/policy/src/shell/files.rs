@@ -258,10 +258,10 @@ fn moves(lower: &mut Lower<'_>, command: &Command, program: &str, place: &Place<
     let cdpath = command.assignments.iter().any(|assignment| assignment.name == "CDPATH");
     let relative = word.value.known().is_some_and(|text| !text.starts_with(['/', '.', '~']));
     if cdpath && relative {
-        return lower.opaque(lower.shown(command), "CDPATH decides where it goes");
+        return lower.opaque(lower.shown(command), "the directory depends on CDPATH");
     }
     if word.value.known() == Some("-") {
-        return lower.opaque(lower.shown(command), "the directory before this one is not known");
+        return lower.opaque(lower.shown(command), "the previous directory is not known");
     }
     let physical = command
         .arguments()
@@ -313,11 +313,11 @@ pub(super) fn enter(lower: &mut Lower<'_>, value: &Value, place: &Place<'_>, by:
     match place.resolve(value) {
         Target::Path(path) => lower.push(Action::Enter { path, by: by.into() }),
         Target::Below(_) => {
-            lower.opaque(part, "which directory it means is not known: it is a pattern");
+            lower.opaque(part, "cannot determine the directory: it is a pattern");
         }
         Target::NoFile => {}
         Target::Unknown(why) => {
-            lower.opaque(part, &format!("which directory it means is not known: {why}"));
+            lower.opaque(part, &format!("cannot determine the directory: {why}"));
         }
     }
 }
@@ -331,7 +331,7 @@ pub(super) fn write_value(lower: &mut Lower<'_>, value: &Value, place: &Place<'_
         Target::Path(path) | Target::Below(path) => push(lower, Access::Write, path, by),
         Target::NoFile => {}
         Target::Unknown(why) => {
-            lower.opaque(by, &format!("what it writes is not known: {why}"));
+            lower.opaque(by, &format!("cannot determine what it writes: {why}"));
         }
     }
 }

@@ -65,7 +65,10 @@ fn words(
         match replacement(word, &moved.display().to_string()) {
             Some(new) if editable => edits.push(Edit::replace(word.span.clone(), new)),
             _ => {
-                return Err(format!("`{raw}` means {} and would have to move too", path.display()));
+                return Err(format!(
+                    "`{raw}` refers to {}, which would have to change too",
+                    path.display()
+                ));
             }
         }
     }

@@ -88,13 +88,13 @@ pub(super) fn lower(lower: &mut Lower<'_>, command: &Command, place: &Place<'_>)
                 enter(lower, value, &at, "git", part);
                 here = match at.resolve(value) {
                     Target::Path(path) => Dir::Known(path.at),
-                    _ => Dir::Unknown("git -C decides it"),
+                    _ => Dir::Unknown("it depends on git -C"),
                 };
             }
             ("--git-dir" | "--work-tree", Some(value)) => enter(lower, value, &at, "git", part),
             ("-c", Some(Value::Known { text, .. })) => setting(lower, text, &at, part),
             ("-c" | "--config-env" | "--exec-path", Some(_)) => {
-                lower.opaque(part, "it sets configuration that is not known");
+                lower.opaque(part, "cannot determine which configuration it sets");
             }
             _ => {}
         }
@@ -104,13 +104,13 @@ pub(super) fn lower(lower: &mut Lower<'_>, command: &Command, place: &Place<'_>)
     if clones {
         // A clone works on no repository; where it lands is judged by itself.
     } else if matches!(place.dir, Dir::Unknown(_)) {
-        lower.opaque(part, "which repository it works on is not known");
+        lower.opaque(part, "cannot determine which repository it works on");
     } else if let Dir::Known(dir) = place.dir {
         let path = model::PathRef { given: dir.display().to_string(), at: dir.clone() };
         lower.push(Action::Enter { path, by: "git".into() });
     }
     let Some(subcommand) = git.subcommand.value.known() else {
-        lower.opaque(part, "which git command runs is not known");
+        lower.opaque(part, "cannot determine which git command runs");
         return here;
     };
     writes(lower, subcommand, git.arguments, &place);
@@ -229,7 +229,7 @@ fn config(lower: &mut Lower<'_>, arguments: &[Word], part: &str) {
             lower.opaque(part, &format!("`{name}` makes git run a program later"));
         }
         if name == "core.worktree" || name == "core.bare" {
-            lower.opaque(part, "it changes where this repository works");
+            lower.opaque(part, "it changes the working tree of this repository");
         }
     }
 }
@@ -311,6 +311,6 @@ fn program_arguments(lower: &mut Lower<'_>, subcommand: &str, arguments: &[Word]
         }),
     };
     if runs {
-        lower.opaque(part, "git runs a command that it is given");
+        lower.opaque(part, "git runs a command from its arguments");
     }
 }

@@ -122,7 +122,7 @@ impl<'a> Lower<'a> {
         let content =
             (exec..commands.len()).any(|index| fetch::output_is_content(self.analysis, index));
         if content && let Some(command) = commands.get(exec) {
-            self.opaque(self.shown(command), "it sends content from outside to a file");
+            self.opaque(self.shown(command), "it writes downloaded content to a file");
         }
     }
 
@@ -141,12 +141,12 @@ impl<'a> Lower<'a> {
                     _ => "it is a pattern",
                 };
                 let part = self.text.get(word.span.clone()).unwrap_or(self.text);
-                self.opaque(part, &format!("which program runs is not known: {why}"));
+                self.opaque(part, &format!("cannot determine which program runs: {why}"));
             }
             return;
         };
         if program.is_empty() || !program.chars().all(is_program_character) {
-            self.opaque(self.shown(command), "which program runs is not known");
+            self.opaque(self.shown(command), "cannot determine which program runs");
             return;
         }
         code::lower(self, command, program);

@@ -56,14 +56,14 @@ impl Place<'_> {
 
     fn absolute(&self, text: &str, tilde: bool) -> Result<PathBuf, &'static str> {
         if text.is_empty() || text.contains('\0') {
-            return Err("it is no path");
+            return Err("it is not a valid path");
         }
         if tilde {
             let rest = text.strip_prefix('~').unwrap_or(text);
             return match rest.strip_prefix('/') {
                 _ if rest.is_empty() => Ok(self.home.to_path_buf()),
                 Some(below) => Ok(self.home.join(below.trim_start_matches('/'))),
-                None => Err("it is somebody else's home"),
+                None => Err("it is another user's home"),
             };
         }
         if text.starts_with('/') {

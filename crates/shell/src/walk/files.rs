@@ -70,7 +70,8 @@ impl Walk {
             match &part.kind {
                 ast::HeredocBodyPart::Literal(_) => {
                     if literal::hides_substitution(part.span.slice(source.text)) {
-                        let why = "a heredoc holds a substitution that the parser does not follow";
+                        let why =
+                            "a heredoc contains a substitution that the parser does not support";
                         self.unknown(source.range(part.span), why);
                         plain = false;
                     }

@@ -88,12 +88,12 @@ impl Walk {
             return self.unknown(source.base..source.base + unknown.span.end, unknown.why);
         }
         if self.nesting >= limits::DEEPEST {
-            return self.unknown(source.base..source.base, "it is nested too deep");
+            return self.unknown(source.base..source.base, "it is nested too deeply");
         }
         let parsed = Parser::new(source.text).parse();
         if parsed.status != ParseStatus::Clean {
             let whole = source.base..source.base + source.text.len();
-            self.unknown(whole, "it is not valid bash, or the parser does not follow it");
+            self.unknown(whole, "it is not valid bash, or the parser does not support it");
         }
         self.nesting += 1;
         self.sequence(&parsed.file.body, source, state, context);
@@ -162,7 +162,7 @@ impl Walk {
     /// A part whose inside is not walked: a substitution in it would be missed.
     fn hidden(&mut self, span: ast::Span, source: Source<'_>) {
         if literal::hides_substitution(span.slice(source.text)) {
-            self.unknown(source.range(span), "it hides a substitution");
+            self.unknown(source.range(span), "it contains a substitution that cannot be read");
         }
     }
 }

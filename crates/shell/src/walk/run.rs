@@ -188,10 +188,7 @@ impl Walk {
                     let inner = Source { text: &text, base: run.span.start, editable: false };
                     self.text(inner, state, &Context::default());
                 } else if !arguments.is_empty() {
-                    self.unknown(
-                        run.span.clone(),
-                        "eval runs text that is put together at run time",
-                    );
+                    self.unknown(run.span.clone(), "eval runs text that is built at run time");
                 }
             }
             "trap" => {
@@ -337,12 +334,12 @@ fn moved(name: &str, run: &Run<'_>, state: &State) -> Dir {
     });
     let target = operands.next();
     match (name, target) {
-        ("popd", _) | ("pushd", None) => Dir::Unknown("it was pushed before"),
+        ("popd", _) | ("pushd", None) => Dir::Unknown("it depends on the directory stack"),
         (_, None) => Dir::Known(state.home.clone()),
         (_, Some(word)) => match word.value.known() {
-            Some("-") => Dir::Unknown("it is the directory before this one"),
+            Some("-") => Dir::Unknown("it is the previous directory"),
             Some(text) if text.starts_with('+') && name == "pushd" => {
-                Dir::Unknown("it was pushed before")
+                Dir::Unknown("it depends on the directory stack")
             }
             Some("") => state.dir.clone(),
             Some(text)
@@ -350,7 +347,7 @@ fn moved(name: &str, run: &Run<'_>, state: &State) -> Dir {
                     && (run.assignments.iter().any(|a| a.name == "CDPATH")
                         || state.environment().any(|(name, _)| name == "CDPATH")) =>
             {
-                Dir::Unknown("CDPATH decides where it is")
+                Dir::Unknown("it depends on CDPATH")
             }
             _ => logical(state.directory(&word.value), run),
         },

@@ -49,7 +49,10 @@ impl Walk {
                 if literal::hides_substitution(raw)
                     && (quoting == Quoting::Unquoted || !raw.contains("<("))
                 {
-                    self.unknown(source.range(part.span), "it hides a substitution");
+                    self.unknown(
+                        source.range(part.span),
+                        "it contains a substitution that cannot be read",
+                    );
                 }
                 match quoting {
                     Quoting::Double => text.push(&literal::double_quoted(raw)),
@@ -169,7 +172,7 @@ impl Walk {
             self.unknown(source.range(span), "it nests backquotes");
         }
         if self.nesting >= limits::DEEPEST {
-            self.unknown(source.range(span), "it is nested too deep");
+            self.unknown(source.range(span), "it is nested too deeply");
             return Vec::new();
         }
         let first = self.analysis.commands.len();
@@ -221,7 +224,7 @@ impl Text {
         match &mut self.value {
             Value::Known { text, .. } => text.push_str(more),
             Value::Pattern { .. } if literal::climbs(more) => {
-                self.unknown("it climbs behind a wildcard");
+                self.unknown("`..` follows a wildcard");
             }
             Value::Pattern { .. } | Value::Unknown { .. } => {}
         }
@@ -274,7 +277,7 @@ impl Text {
                     || !text.contains([' ', '\t', '\n', '*', '?', '[']) =>
             {
                 if text.is_empty() && quoting == Quoting::Unquoted {
-                    self.unknown("it may vanish");
+                    self.unknown("it may expand to nothing");
                 } else {
                     self.push(&text);
                 }

@@ -21,14 +21,14 @@ pub(super) fn read(text: &str, meaning: Meaning) -> Option<Result<Vec<String>, &
         return None;
     }
     if text.chars().any(|c| c.is_control() || matches!(c, '\\' | '%')) {
-        return Some(Err("it has escapes in a file URL"));
+        return Some(Err("it is a file URL with escapes"));
     }
     let path = match rest.strip_prefix("//") {
         None => format!("/{}", rest.trim_start_matches('/')),
         Some(behind) => {
             let (host, path) = behind.split_once('/').unwrap_or((behind, ""));
             if !host.is_empty() && !host.eq_ignore_ascii_case("localhost") {
-                return Some(Err("it has a host in a file URL"));
+                return Some(Err("it is a file URL with a host"));
             }
             format!("/{path}")
         }

@@ -111,7 +111,7 @@ impl Walk<'_> {
 
     fn value(&mut self, field: &Field<'_>, value: &Value, depth: usize) {
         if depth > MOST_DEPTH {
-            return self.invalid(field, "it is nested too deep to be judged");
+            return self.invalid(field, "it is nested too deeply");
         }
         match value {
             Value::Object(inner) => {
@@ -131,7 +131,7 @@ impl Walk<'_> {
             Value::Null | Value::Bool(_) => {}
             Value::Number(_) => {
                 if field.meaning == Meaning::Path && !meaning::may_be_number(field.key) {
-                    self.invalid(field, "it is not a text");
+                    self.invalid(field, "it is not a string");
                 }
             }
         }

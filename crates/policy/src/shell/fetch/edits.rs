@@ -33,7 +33,7 @@ pub(super) fn push_edits(
         Target::NoFile => return,
         Target::Path(path) | Target::Below(path) => path,
         Target::Unknown(why) if edits.is_empty() || !command.editable => {
-            let why = format!("where the content lands is not known: {why}");
+            let why = format!("cannot determine where the content is written: {why}");
             return lower.opaque(lower.shown(command), &why);
         }
         // The edit makes it known.

@@ -193,7 +193,7 @@ impl Fetching<'_, '_> {
         if parsed.has(&["-K", "--config"]) {
             lower.opaque(
                 lower.shown(self.command),
-                "a configuration file decides where the content lands",
+                "a configuration file decides where the content is written",
             );
         }
         let dir_given = parsed.last(&["--output-dir"]).is_some();
@@ -255,7 +255,7 @@ impl Fetching<'_, '_> {
     }
 
     fn unknown(&self, lower: &mut Lower<'_>) {
-        lower.opaque(lower.shown(self.command), "where the content lands is not known");
+        lower.opaque(lower.shown(self.command), "cannot determine where the content is written");
     }
 
     fn push(

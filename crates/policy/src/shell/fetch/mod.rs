@@ -70,6 +70,6 @@ pub(super) fn to_file(lower: &mut Lower<'_>, command: &Command, word: &Word, pla
             let edit = whole(word, &new);
             push(lower, command, &by, place.resolve(&word.value), new, edit);
         }
-        None => lower.opaque(lower.shown(command), "where the content lands is not known"),
+        None => lower.opaque(lower.shown(command), "cannot determine where the content is written"),
     }
 }

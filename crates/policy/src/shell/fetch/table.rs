@@ -340,7 +340,7 @@ const RSYNC: Grammar = gnu(
 );
 const IN_QUARANTINE: &str = "clone the repository into quarantine first and run it there";
 const FORK: &str = "fork without --clone, then clone into quarantine";
-const SUBMODULE: &str = "a submodule has to live in the repository; ask the user to add it";
+const SUBMODULE: &str = "a submodule must be inside the repository; ask the user to add it";
 const FROM_URL: &str = "clone that repository into quarantine and look at it there";
 
 const ROWS: &[Row] = &[
