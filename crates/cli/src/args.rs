@@ -9,14 +9,13 @@ use model::Level;
 
 use crate::setup::Options;
 
-/// Runs coding agents in a sandbox and checks every tool call they make.
+/// Run coding agents in a sandbox, and check every tool call they make.
 #[derive(Debug, Parser)]
 #[command(name = "ringwall", version = VERSION, propagate_version = false)]
 #[command(after_help = "To start:\n  \
-    ringwall init              set up this project and the agents on this machine\n  \
-    ringwall run -- npm test   run a command in the sandbox\n  \
-    ringwall explain -- rm -rf /tmp/x\n                             \
-    show what the hook would decide, and why")]
+    ringwall init                        set up this project and the agents on this machine\n  \
+    ringwall run -- npm test             run a command in the sandbox\n  \
+    ringwall explain -- rm -r /var/tmp   show what the hook would decide, and why")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -36,9 +35,7 @@ pub(crate) enum Verb {
     /// Agents call this before every tool call; `ringwall install` adds it to their settings. The
     /// exit status is always 0 or 2. With 0, stdout holds the decision; empty output means no
     /// objection. With 2, there is no decision: the agent blocks the call, and stderr says why.
-    #[command(after_long_help = "Example:\n  \
-        echo '{\"hook_event_name\":\"PreToolUse\",\"tool_name\":\"Read\",\
-        \"tool_input\":{\"file_path\":\"/etc/shadow\"}}' | ringwall hook claude")]
+    #[command(after_long_help = "Example:\n  ringwall hook claude < call.json")]
     Hook(HookArgs),
     /// Run a command in the sandbox
     ///
@@ -95,31 +92,37 @@ pub(crate) enum Verb {
         ringwall doctor --json | jq '.checks[] | select(.state == \"bad\")'")]
     Doctor(DoctorArgs),
     /// Show, check or describe the configuration
-    #[command(subcommand)]
-    #[command(after_long_help = "Examples:\n  ringwall policy show\n  ringwall policy check")]
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  ringwall policy show\n  ringwall policy check"
+    )]
     Policy(PolicyVerb),
     /// Allow a path or a host, by adding it to ringwall.toml
     ///
     /// Comments and the order of the file are kept.
-    #[command(subcommand)]
-    #[command(after_long_help = "Examples:\n  \
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  \
         ringwall grant read ../shared\n  \
-        ringwall grant domain registry.npmjs.org")]
+        ringwall grant domain registry.npmjs.org"
+    )]
     Grant(GrantVerb),
     /// Show what a project's ringwall.toml allows, and trust it
     ///
     /// Lines of a project's file that allow more than your own configuration have no effect until
-    /// you trust the file. Trust is for its exact content: after an edit, trust it again. Without a
-    /// terminal to ask on, pass `--yes`.
+    /// you trust the file. Trust is for its exact content: an edit ends it, and restoring the content
+    /// restores it. Without a terminal to ask on, pass `--yes`.
     #[command(after_long_help = "Examples:\n  \
         ringwall trust             trust the files of this project\n  \
         ringwall trust --forget    stop trusting them")]
     Trust(TrustArgs),
     /// Show or verify the log of decisions
-    #[command(subcommand)]
-    #[command(after_long_help = "Examples:\n  \
+    #[command(
+        subcommand,
+        after_long_help = "Examples:\n  \
         ringwall audit tail\n  \
-        ringwall audit query --verdict deny --since 2026-11-15")]
+        ringwall audit query --verdict deny --since 2026-11-15"
+    )]
     Audit(AuditVerb),
     /// Print the rules of a session, for an agent to read
     ///
@@ -235,7 +238,7 @@ pub(crate) enum AttributionName {
     Tripwire,
     /// Every open is intercepted with seccomp
     Notify,
-    /// They are not known
+    /// Denied paths are not reported
     Inferred,
 }
 

@@ -306,7 +306,10 @@ fn problems_name_the_line_and_the_nearest_key() {
             "2: `https://example.org` is a URL",
         ),
         ("[limits]\nmemory = \"lots\"\n", "2: `lots` is no size"),
-        ("[filesystem]\ndeny_read = [\"a*/../b\"]\n", "2: `a*/../b`: `..` cannot follow a wildcard"),
+        (
+            "[filesystem]\ndeny_read = [\"a*/../b\"]\n",
+            "2: `a*/../b`: `..` cannot follow a wildcard",
+        ),
         ("[quarantine]\ndir = \"q/*\"\n", "2: the quarantine must be one directory"),
         ("[quarantine]\ndir = \"/\"\n", "2: `/` cannot be the quarantine: it contains your home"),
         ("[quarantine]\ndir = \"~\"\n", "2: `~` cannot be the quarantine: it contains your home"),

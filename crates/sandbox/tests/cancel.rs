@@ -77,7 +77,7 @@ fn plan() -> Plan {
         path: path(at),
         kind,
         directory,
-        why: String::new(),
+        why: model::Cause::Workspace,
     };
     let pieces = [
         ("/dev", Kind::Scratch, true),

@@ -15,6 +15,6 @@ mod redaction;
 #[cfg(test)]
 mod tampering;
 #[cfg(test)]
-mod writer;
-#[cfg(test)]
 mod test_log;
+#[cfg(test)]
+mod writer;

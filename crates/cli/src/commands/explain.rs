@@ -122,17 +122,13 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         let line = terminal::plain(&ignored.to_string());
         rows.push(vec!["untrusted".into(), format!("{line} (`ringwall policy check` shows more)")]);
     }
-    if judged.actions.iter().any(is_by_command) {
+    // The hook allows commands to read outside the workspace; the sandbox does not.
+    if judged.actions.iter().any(|action| matches!(action, Action::Run { .. })) {
         let text = "this is what the hook decides; `ringwall run` is stricter about reads outside \
                     the workspace";
         rows.push(vec!["note".into(), terminal::paint(text, Paint::Dim)]);
     }
     terminal::table(&rows)
-}
-
-/// The hook lets commands read outside the workspace, because it cannot know all that they read.
-fn is_by_command(action: &Action) -> bool {
-    matches!(action, Action::Run { .. })
 }
 
 /// Each command as it was parsed, with its directory where that is not the current one.

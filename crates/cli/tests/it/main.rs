@@ -22,3 +22,4 @@ mod install;
 mod laws;
 mod policy;
 mod shell;
+mod usage;
