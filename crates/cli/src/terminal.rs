@@ -133,8 +133,8 @@ impl Paint {
 
 fn painted(text: &str, paint: Paint, colour: Colour) -> String {
     match colour {
-        Colour::On => format!("\x1b[{}m{text}\x1b[0m", paint.code()),
-        Colour::Off => text.to_owned(),
+        Colour::On if !text.is_empty() => format!("\x1b[{}m{text}\x1b[0m", paint.code()),
+        Colour::On | Colour::Off => text.to_owned(),
     }
 }
 

@@ -30,7 +30,7 @@ impl Place {
             path: path(name),
             kind: Kind::Write,
             directory,
-            why: String::new(),
+            why: model::Cause::Workspace,
         };
         let plan = Plan {
             cwd: path("work"),
