@@ -1,74 +1,74 @@
-//! [`Failed`]: which step of the set-up did not work, and why.
+//! [`Failed`]: which step of the setup failed, and why.
 
 use std::fmt;
 use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// A step of the set-up.
+/// A step of the setup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Step {
-    /// The namespaces.
+    /// Creating the namespaces.
     Namespaces,
-    /// The user's numbers in the new user namespace.
-    Identity,
-    /// Dying with the supervisor.
-    Bond,
-    /// Keeping mounts to ourselves.
-    Private,
-    /// Storage for what is private.
-    Store,
-    /// The tripwire.
+    /// Mapping the user and group into the new user namespace.
+    IdMap,
+    /// Tying the life of the run to that of its supervisor.
+    ParentDeath,
+    /// Making mounts private to the new mount namespace.
+    PrivateMounts,
+    /// Creating storage for what is private to the run.
+    Storage,
+    /// Mounting the tripwire.
     Tripwire,
-    /// The root.
+    /// Mounting the root.
     Root,
-    /// The workspace.
+    /// Mounting the workspace.
     Workspace,
-    /// What may not be read inside other ground.
-    Closed,
-    /// What may not be written inside writable ground.
+    /// Hiding what must not be read.
+    Hide,
+    /// Protecting what must not be written inside of what may be.
     Protect,
-    /// Anything else of the ground.
-    Lay,
-    /// The view of processes.
+    /// Mounting any other piece of the plan.
+    Mount,
+    /// Mounting `/proc`.
     Processes,
-    /// The loopback interface.
+    /// Bringing up the loopback interface.
     Loopback,
-    /// The process that becomes the command.
+    /// Starting a process or a thread.
     Fork,
-    /// The ways out of the run's own network.
+    /// Creating the listeners of the run's own network.
     Listeners,
-    /// Limits on resources.
+    /// Setting resource limits.
     Limits,
-    /// The directory to work in.
+    /// Entering the working directory.
     Directory,
-    /// Giving capabilities up.
+    /// Dropping capabilities.
     Capabilities,
-    /// Landlock.
+    /// Applying Landlock.
     Landlock,
-    /// Seccomp.
+    /// Installing the seccomp filter.
     Seccomp,
-    /// Watching calls.
+    /// Intercepting system calls, or watching directories.
     Watch,
-    /// Descriptors.
+    /// Closing descriptors.
     Descriptors,
-    /// Talking to the supervisor.
-    Talk,
-    /// The proof from inside.
+    /// Communicating between supervisor and child.
+    Ipc,
+    /// Trying forbidden acts from inside.
     SelfTest,
     /// Running the command.
     Execute,
 }
 
-/// A step that did not work.
+/// A step that failed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failed {
-    /// Which.
+    /// The step.
     pub step: Step,
-    /// The error's number, where it has one.
+    /// The error number, if there is one.
     pub errno: Option<i32>,
-    /// What it was about.
+    /// The path or program that it was about, or the error as text.
     pub about: String,
 }
 
@@ -89,39 +89,70 @@ impl std::error::Error for Failed {}
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let step = match self.step {
-            Step::Namespaces => "making namespaces",
-            Step::Identity => "mapping the user into the namespace",
-            Step::Bond => "binding the run to its supervisor",
-            Step::Private => "making mounts private",
-            Step::Store => "making private storage",
-            Step::Tripwire => "mounting the tripwire",
-            Step::Root => "making the root",
+            Step::Execute => {
+                write!(f, "cannot run `{}`", self.about)?;
+                return self.write_error(f);
+            }
+            Step::Namespaces => "creating namespaces",
+            Step::IdMap => "mapping the user into the user namespace",
+            Step::ParentDeath => "binding the run to its supervisor",
+            Step::PrivateMounts => "making mounts private",
+            Step::Storage => "creating private storage",
+            Step::Tripwire => "mounting the tripwire file system",
+            Step::Root => "mounting the root",
             Step::Workspace => "mounting the workspace",
-            Step::Closed => "closing what may not be read",
-            Step::Protect => "protecting a name",
-            Step::Lay => "laying the ground",
+            Step::Hide => "hiding a path that must not be read",
+            Step::Protect => "protecting a path that must not be written",
+            Step::Mount => "mounting a path of the plan",
             Step::Processes => "mounting /proc",
-            Step::Loopback => "bringing loopback up",
+            Step::Loopback => "bringing up the loopback interface",
             Step::Fork => "starting a process",
-            Step::Listeners => "making the ways out of the network",
-            Step::Limits => "setting limits",
+            Step::Listeners => "creating the listeners of the network",
+            Step::Limits => "setting resource limits",
             Step::Directory => "entering the working directory",
             Step::Capabilities => "dropping capabilities",
             Step::Landlock => "applying Landlock",
-            Step::Seccomp => "applying seccomp",
-            Step::Watch => "watching calls",
+            Step::Seccomp => "installing the seccomp filter",
+            Step::Watch => "intercepting system calls",
             Step::Descriptors => "closing descriptors",
-            Step::Talk => "talking to the supervisor",
-            Step::SelfTest => "proving the wall from inside",
-            Step::Execute => "running the command",
+            Step::Ipc => "communicating with the sandbox process",
+            Step::SelfTest => "testing the sandbox from inside",
         };
-        f.write_str(step)?;
+        write!(f, "{step} failed")?;
         if !self.about.is_empty() {
             write!(f, " ({})", self.about)?;
         }
+        self.write_error(f)
+    }
+}
+
+impl Failed {
+    fn write_error(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errno {
             Some(errno) => write!(f, ": {}", io::Error::from_raw_os_error(errno)),
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_failed_and_why() {
+        let denied = || io::Error::from_raw_os_error(libc::EPERM);
+        let failed = Failed::new(Step::Namespaces, denied());
+        let text = "creating namespaces failed: Operation not permitted (os error 1)";
+        assert_eq!(failed.to_string(), text);
+        let failed = Failed::new(Step::Mount, denied()).about("/srv".into());
+        let text =
+            "mounting a path of the plan failed (/srv): Operation not permitted (os error 1)";
+        assert_eq!(failed.to_string(), text);
+        let failed = Failed::new(Step::Execute, denied()).about("make".into());
+        assert_eq!(failed.to_string(), "cannot run `make`: Operation not permitted (os error 1)");
+        let failed = Failed::new(Step::Ipc, io::Error::other("the child exited"));
+        let text = "communicating with the sandbox process failed (the child exited)";
+        assert_eq!(failed.to_string(), text);
     }
 }

@@ -1,4 +1,4 @@
-//! A run as its caller sees it: what to run and how, how it ended, why there was none.
+//! A run as its caller sees it: what to run and how, how it ended, or why it did not start.
 
 use std::ffi::OsString;
 use std::os::fd::BorrowedFd;
@@ -21,13 +21,13 @@ pub struct Launch<'a> {
     pub plan: &'a Plan,
     /// The command and its arguments.
     pub command: &'a [OsString],
-    /// The best to try for.
+    /// The strongest enforcement and the best attribution to try.
     pub requested: Requested,
-    /// The least to accept.
+    /// The weakest enforcement to accept.
     pub minimum: Enforcement,
-    /// What must be out of reach.
+    /// What must be out of reach; the self-test tries it.
     pub canary: &'a Canary,
-    /// Who runs.
+    /// The user and group that the command runs as.
     pub user: (u32, u32),
     /// Whether files that appear during the run may have to be hidden from it.
     pub hides_new_files: bool,
@@ -38,7 +38,7 @@ pub struct Launch<'a> {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The command ended by itself, with what a shell would show.
+    /// The command ended by itself, with the status that a shell would show.
     Exited {
         /// The exit status.
         code: u8,
@@ -51,9 +51,9 @@ pub enum End {
     Cancelled,
     /// A limit ended it.
     Limit(&'static str),
-    /// The command could not be run.
+    /// The command could not be executed.
     NotRun(Failed),
-    /// The first process inside was killed from outside.
+    /// The first process of the run was killed from outside.
     Lost,
 }
 
@@ -64,40 +64,53 @@ pub struct Outcome {
     pub end: End,
     /// What it used.
     pub usage: Usage,
-    /// Which limits a control group held, and which each process by itself.
+    /// Whether a control group enforced the limits, or each process by itself.
     pub limited_by: &'static str,
-    /// The limits that a control group had to hold, by name.
+    /// The limits that the control group enforced, by name.
     pub reached: Vec<&'static str>,
-    /// Whether something may have been changed: a call was made that can, or nobody watched.
+    /// Whether something may have been changed: such a call was made, or calls were not
+    /// intercepted.
     pub changed: bool,
-    /// What was written beside a file that may be written, and is lost.
+    /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
 }
 
 /// Why there was no run.
 #[derive(Debug, thiserror::Error)]
 pub enum SandboxError {
-    /// A step of the set-up failed.
+    /// A step of the setup failed.
     #[error("{failed}")]
     Failed {
-        /// Which.
+        /// The step.
         failed: Failed,
         /// What is known about the cause.
         diagnosis: Vec<Lack>,
     },
-    /// The machine gives less than is accepted.
-    #[error("this machine gives only `{available}`, and `{minimum}` is the least that is accepted")]
+    /// What is available, or was requested, is weaker than what is accepted.
+    #[error("{}", too_weak(*requested, *available, *minimum))]
     TooWeak {
-        /// What it gives.
+        /// What was requested.
+        requested: Enforcement,
+        /// What the machine provides of that.
         available: Enforcement,
-        /// What is accepted.
+        /// The weakest that is accepted.
         minimum: Enforcement,
         /// Why.
         diagnosis: Vec<Lack>,
     },
-    /// A forbidden act worked.
-    #[error("the wall does not hold: from inside, {0} worked")]
+    /// A forbidden act succeeded.
+    #[error("the self-test failed: {0} succeeded from inside")]
     DoesNotHold(String),
+}
+
+fn too_weak(requested: Enforcement, available: Enforcement, minimum: Enforcement) -> String {
+    if requested < minimum {
+        return format!(
+            "`--enforcement {requested}` asks for less than `confinement.minimum = \"{minimum}\"` \
+             accepts"
+        );
+    }
+    format!("this machine provides only `{available}`, but `confinement.minimum` is `{minimum}`")
 }
 
 impl SandboxError {
@@ -110,8 +123,10 @@ impl SandboxError {
     }
 }
 
-/// Runs a command behind the wall, until it has ended and nothing of it is left. Its first process
-/// may have been sent ahead.
+/// Runs a command in the sandbox until it has ended and none of its processes are left. Its first
+/// process may have been started before.
+///
+/// The calling process must have one thread; see [`fork_supervisor`](crate::fork_supervisor).
 pub fn run(
     launch: &Launch<'_>,
     mut prefork: Option<Prefork>,
@@ -119,16 +134,23 @@ pub fn run(
 ) -> Result<Outcome, SandboxError> {
     let mut available = probe::probe(launch.requested, launch.plan);
     if available.enforcement < launch.minimum {
-        let minimum = launch.minimum;
-        return Err(SandboxError::TooWeak {
-            available: available.enforcement,
-            minimum,
-            diagnosis: available.lacking,
-        });
+        let (requested, minimum) = (launch.requested.enforcement, launch.minimum);
+        let mut diagnosis = available.lacking;
+        if requested < minimum {
+            diagnosis = vec![Lack {
+                name: "less-requested",
+                what: format!("`--enforcement {requested}` was given"),
+                remedy: format!(
+                    "remove it, or set `confinement.minimum = \"{requested}\"` in ringwall.toml"
+                ),
+            }];
+        }
+        let available = available.enforcement;
+        return Err(SandboxError::TooWeak { requested, available, minimum, diagnosis });
     }
     loop {
         match attempt(launch, available.clone(), prefork.take(), monitor) {
-            // Less may be accepted, and every event says that it is less.
+            // A weaker sandbox may be accepted; the `started` event says which one it is.
             Err(SandboxError::Failed { failed, diagnosis }) => {
                 match probe::less(&available, launch.minimum, &failed, &diagnosis) {
                     Some(less) => available = less,

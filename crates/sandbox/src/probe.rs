@@ -1,4 +1,4 @@
-//! What this machine gives, and why it gives no more.
+//! What this machine can provide, and why it provides no more.
 
 use std::path::Path;
 
@@ -8,10 +8,10 @@ use crate::available::{Attribution, Available, Enforcement, Lack, Requested};
 use crate::child::landlock;
 use crate::failure::{Failed, Step};
 
-/// What can be had of what is asked for.
-pub(crate) fn probe(asked: Requested, plan: &Plan) -> Available {
+/// What is available of what is requested.
+pub(crate) fn probe(requested: Requested, plan: &Plan) -> Available {
     let mut lacking = Vec::new();
-    let mut enforcement = asked.enforcement;
+    let mut enforcement = requested.enforcement;
     if enforcement == Enforcement::Namespaces
         && let Some(lack) = no_namespaces()
     {
@@ -22,9 +22,9 @@ pub(crate) fn probe(asked: Requested, plan: &Plan) -> Available {
     if landlock < 1 {
         lacking.push(no_landlock());
     }
-    let mut attribution = asked.attribution;
+    let mut attribution = requested.attribution;
     if enforcement == Enforcement::Landlock {
-        // Without mounts, it is the watcher that protects what lies in writable ground.
+        // Without mounts, only intercepted calls protect names inside of what may be written.
         attribution = Attribution::Notify;
     }
     let tripwire = enforcement == Enforcement::Namespaces && plan.base == model::Base::Nothing;
@@ -37,7 +37,38 @@ pub(crate) fn probe(asked: Requested, plan: &Plan) -> Available {
         attribution = Attribution::Notify;
         lacking.push(lack);
     }
-    Available { enforcement, attribution, landlock, lacking }
+    Available { enforcement, attribution, landlock, lacking: explain(lacking) }
+}
+
+/// Inside another run, every lack has the same cause, and no advice about the machine helps.
+fn explain(lacking: Vec<Lack>) -> Vec<Lack> {
+    match nested() {
+        Some(nested) if !lacking.is_empty() => vec![nested],
+        _ => lacking,
+    }
+}
+
+/// Whether this process runs inside a ringwall sandbox. Every run has the variable; the kernel's
+/// account of this process confirms it, because a variable alone can be left over.
+fn nested() -> Option<Lack> {
+    std::env::var_os("RINGWALL")?;
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    is_confined(&status).then(|| Lack {
+        name: "nested",
+        what: "ringwall is already running inside a ringwall sandbox".into(),
+        remedy: "start the command directly: the sandbox around it applies to it as well".into(),
+    })
+}
+
+/// Whether a status of `/proc` shows the traits that every process of a run has: a seccomp filter,
+/// and no way to gain privileges.
+fn is_confined(status: &str) -> bool {
+    let has = |field: &str, value: &str| {
+        status.lines().any(|line| {
+            line.split_once(':').is_some_and(|(name, rest)| name == field && rest.trim() == value)
+        })
+    };
+    has("Seccomp", "2") && has("NoNewPrivs", "1")
 }
 
 /// The namespaces of a run, as flags of `clone`.
@@ -54,14 +85,14 @@ pub(crate) fn namespaces() -> u64 {
 /// What a failed step says about the machine.
 pub(crate) fn diagnose(failed: &Failed, available: &Available) -> Vec<Lack> {
     let mut lacking = available.lacking.clone();
-    let refused = matches!(failed.errno, Some(libc::EPERM | libc::EACCES));
+    let denied = matches!(failed.errno, Some(libc::EPERM | libc::EACCES));
     let exhausted = [libc::EMFILE, libc::ENFILE, libc::ENOMEM, libc::EAGAIN];
     let exhausted = failed.errno.is_some_and(|errno| exhausted.contains(&errno));
     match failed.step {
-        Step::Processes if refused => lacking.push(Lack {
+        Step::Processes if denied => lacking.push(Lack {
             name: "masked-proc",
-            what: "the kernel lets no fresh /proc be mounted, because parts of the one around it \
-                   are covered; this is how containers are set up"
+            what: "the kernel does not allow a new /proc to be mounted, because parts of the \
+                   current one are masked, as container runtimes do"
                 .into(),
             remedy: "run the container with an unmasked /proc (docker: --security-opt \
                      systempaths=unconfined)"
@@ -69,22 +100,22 @@ pub(crate) fn diagnose(failed: &Failed, available: &Available) -> Vec<Lack> {
         }),
         Step::Tripwire => lacking.push(Lack {
             name: "no-fuse",
-            what: format!("no FUSE file system can be mounted ({failed}): every open is watched"),
-            remedy: "use Linux 4.18 or newer, with FUSE and a /dev/fuse that works".into(),
+            what: format!("{failed}; every open is intercepted by seccomp instead"),
+            remedy: "use Linux 4.18 or newer with FUSE and a working /dev/fuse".into(),
         }),
-        // This says nothing about namespaces.
+        // A shortage says nothing about namespaces.
         Step::Namespaces if exhausted => {}
-        // Whatever else the kernel says: it makes none for us.
-        Step::Namespaces => lacking.extend(apparmor().or_else(|| Some(unknown_refusal()))),
-        Step::Identity | Step::Private | Step::Store if refused => {
-            lacking.extend(apparmor().or_else(|| Some(unknown_refusal())));
+        // Any other error means that the kernel does not create them for this user.
+        Step::Namespaces => lacking.extend(apparmor().or_else(|| Some(unknown_denial()))),
+        Step::IdMap | Step::PrivateMounts | Step::Storage if denied => {
+            lacking.extend(apparmor().or_else(|| Some(unknown_denial())));
         }
         _ => {}
     }
-    lacking
+    explain(lacking)
 }
 
-/// The next lesser wall that can do without the step that failed, if it is accepted. All these
+/// The next weaker sandbox that does without the step that failed, if it is accepted. All these
 /// steps come before the command.
 pub(crate) fn less(
     available: &Available,
@@ -98,9 +129,9 @@ pub(crate) fn less(
             Some(Available { attribution: Attribution::Notify, lacking, ..available.clone() })
         }
         Step::Namespaces
-        | Step::Identity
-        | Step::Private
-        | Step::Store
+        | Step::IdMap
+        | Step::PrivateMounts
+        | Step::Storage
         | Step::Root
         | Step::Processes
         | Step::Loopback
@@ -113,15 +144,15 @@ pub(crate) fn less(
     }
 }
 
-/// Another program watches calls, and there can be only one.
+/// Another program intercepts system calls, and the kernel allows only one listener.
 pub(crate) fn listener_taken() -> Lack {
-    Lack {
+    nested().unwrap_or_else(|| Lack {
         name: "listener-taken",
-        what: "another sandbox around this one holds the one seccomp listener that there can be, \
-               so changes cannot be told by path"
+        what: "another sandbox around this one holds the seccomp listener, and the kernel allows \
+               only one: changes cannot be attributed to a path"
             .into(),
         remedy: "start ringwall outside the other sandbox, or on a host instead of WSL".into(),
-    }
+    })
 }
 
 fn no_namespaces() -> Option<Lack> {
@@ -129,7 +160,7 @@ fn no_namespaces() -> Option<Lack> {
     if max.is_some_and(|max| max.trim() == "0") {
         return Some(Lack {
             name: "user-namespaces-off",
-            what: "user namespaces are switched off (user.max_user_namespaces is 0)".into(),
+            what: "user namespaces are disabled (user.max_user_namespaces is 0)".into(),
             remedy: "sudo sysctl user.max_user_namespaces=15000".into(),
         });
     }
@@ -140,7 +171,7 @@ fn no_namespaces() -> Option<Lack> {
     if clone.is_some_and(|clone| clone.trim() == "0") {
         return Some(Lack {
             name: "user-namespaces-off",
-            what: "user namespaces are for root only (kernel.unprivileged_userns_clone is 0)"
+            what: "only root may create user namespaces (kernel.unprivileged_userns_clone is 0)"
                 .into(),
             remedy: "sudo sysctl kernel.unprivileged_userns_clone=1".into(),
         });
@@ -148,7 +179,7 @@ fn no_namespaces() -> Option<Lack> {
     apparmor()
 }
 
-/// Ubuntu lets only profiled programs use user namespaces.
+/// Ubuntu allows user namespaces only to programs that `AppArmor` has a profile for.
 fn apparmor() -> Option<Lack> {
     const SWITCH: &str = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
     let on = std::fs::read_to_string(SWITCH).is_ok_and(|value| value.trim() == "1");
@@ -158,9 +189,7 @@ fn apparmor() -> Option<Lack> {
         let program = std::env::current_exe().unwrap_or_default();
         Lack {
             name: "apparmor-userns",
-            what: "AppArmor keeps programs without a profile of their own from using user \
-                   namespaces"
-                .into(),
+            what: "AppArmor denies user namespaces to programs that have no profile".into(),
             remedy: format!(
                 "printf 'abi <abi/4.0>,\\ninclude <tunables/global>\\nprofile ringwall {} \
                  flags=(unconfined) {{ userns, }}\\n' | sudo tee /etc/apparmor.d/ringwall && sudo \
@@ -171,18 +200,18 @@ fn apparmor() -> Option<Lack> {
     })
 }
 
-fn unknown_refusal() -> Lack {
+fn unknown_denial() -> Lack {
     let container =
         ["/.dockerenv", "/run/.containerenv"].iter().any(|path| Path::new(path).exists());
     let what = if container {
-        "this is a container, whose own sandbox refuses namespaces inside it"
+        "this is a container, and its own sandbox denies user namespaces"
     } else {
-        "the kernel or a security module refuses what an unprivileged namespace needs"
+        "the kernel or a security module denies unprivileged user namespaces"
     };
     Lack {
         name: if container { "container" } else { "namespaces-refused" },
         what: what.into(),
-        remedy: "allow user namespaces there, or accept a weaker wall with `confinement.minimum = \
+        remedy: "allow user namespaces, or accept a weaker sandbox with `confinement.minimum = \
                  \"landlock\"`"
             .into(),
     }
@@ -191,8 +220,8 @@ fn unknown_refusal() -> Lack {
 fn no_landlock() -> Lack {
     Lack {
         name: "no-landlock",
-        what: "this kernel has no Landlock, or it is not switched on".into(),
-        remedy: "use Linux 5.13 or newer with `landlock` in the boot option lsm=".into(),
+        what: "this kernel has no Landlock, or Landlock is disabled".into(),
+        remedy: "use Linux 5.13 or newer, with `landlock` in the boot parameter `lsm=`".into(),
     }
 }
 
@@ -201,11 +230,53 @@ fn no_fuse() -> Option<Lack> {
     let error = opened.err()?;
     let remedy = match error.kind() {
         std::io::ErrorKind::PermissionDenied => "sudo chmod 666 /dev/fuse",
-        _ => "sudo modprobe fuse, or give the container --device /dev/fuse",
+        _ => "sudo modprobe fuse, or start the container with --device /dev/fuse",
     };
     Some(Lack {
         name: "no-fuse",
-        what: format!("/dev/fuse cannot be opened ({error}): every open is watched instead"),
+        what: format!(
+            "/dev/fuse cannot be opened ({error}); every open is intercepted by seccomp instead"
+        ),
         remedy: remedy.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_of_a_run_is_known_by_its_status() {
+        let status = "Name:\tbash\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n";
+        assert!(is_confined(status));
+        // A plain process, and one in a container of docker.
+        assert!(!is_confined("NoNewPrivs:\t0\nSeccomp:\t0\n"));
+        assert!(!is_confined("NoNewPrivs:\t0\nSeccomp:\t2\n"));
+    }
+
+    #[test]
+    fn a_weaker_sandbox_is_used_only_if_it_is_accepted() {
+        use Attribution::{Notify, Tripwire};
+        use Enforcement::{Landlock, Namespaces};
+        let best = Available {
+            enforcement: Namespaces,
+            attribution: Tripwire,
+            landlock: 6,
+            lacking: Vec::new(),
+        };
+        let table = [
+            (Step::Tripwire, Namespaces, Some((Namespaces, Notify))),
+            (Step::Namespaces, Landlock, Some((Landlock, Notify))),
+            (Step::Namespaces, Namespaces, None),
+            (Step::Processes, Landlock, Some((Landlock, Notify))),
+            (Step::Workspace, Landlock, None),
+            (Step::Landlock, Landlock, None),
+        ];
+        for (step, minimum, expected) in table {
+            let failed = Failed { step, errno: Some(libc::EPERM), about: String::new() };
+            let less = less(&best, minimum, &failed, &[]);
+            let less = less.map(|less| (less.enforcement, less.attribution));
+            assert_eq!(less, expected, "{step:?}, at least {minimum}");
+        }
+    }
 }

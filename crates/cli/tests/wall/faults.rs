@@ -217,7 +217,7 @@ fn only_the_thread_that_failed_says_why() {
         let ran = ground.run("a late word", &strace);
         let said = fs::read_to_string(&log).unwrap();
         assert_eq!(ran.code, Some(69), "{ran:?}");
-        assert!(ran.stderr.contains("making the root"), "{ran:?}");
+        assert!(ran.stderr.contains("mounting the root"), "{ran:?}");
         if !said.contains("DELAYED") {
             eprintln!("skipped: there is no tripwire, and so nothing is said before the failure");
             return;

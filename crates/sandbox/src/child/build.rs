@@ -75,8 +75,8 @@ impl Beside {
 pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let _exit = ExitOnPanic;
     // For the supervisor, until the command can have them.
-    let held = sys::hold_signals(&FORWARDED).map_err(|error| Failed::new(Step::Talk, error));
-    let bond = sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error));
+    let held = sys::hold_signals(&FORWARDED).map_err(|error| Failed::new(Step::Ipc, error));
+    let bond = sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error));
     // The table cannot grow quickly once there are two threads.
     sys::make_room_for_descriptors(socket.as_fd(), ROOM);
     let beside = Beside::start();
@@ -122,7 +122,7 @@ impl Child<'static> {
     /// Puts the file system together and starts the command. Most of what lies on the floor is made
     /// beside that, on another processor if there is one.
     fn mount_and_start(&'static self, beside: Beside) -> Failed {
-        let lost = || Failed::new(Step::Fork, io::Error::other("a thread was lost"));
+        let lost = || Failed::new(Step::Fork, io::Error::other("a thread ended early"));
         let Beside { thread, hand_over, made, network, entered, rest } = beside;
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;

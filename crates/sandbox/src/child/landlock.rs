@@ -136,7 +136,7 @@ impl<'a> LandlockRules<'a> {
         // The rights asked for are those that this kernel knows, so all of them must hold.
         match self.ruleset.restrict_self().map_err(failed)?.ruleset {
             RulesetStatus::FullyEnforced => Ok(self.version),
-            status => Err(failed(format!("the kernel answers {status:?}"))),
+            status => Err(failed(format!("the kernel reports {status:?}"))),
         }
     }
 

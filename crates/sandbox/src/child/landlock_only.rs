@@ -49,7 +49,11 @@ impl LandlockOnly {
                 .push((GIT_VARIABLE.into(), private.join(GIT_SETTINGS.as_ref()).as_path().into()));
         }
         // What is granted before it exists would be put into the running tree by a mount.
-        missing.extend(plan.late.iter().map(|path| format!("{path}: only a mount could add it")));
+        missing.extend(
+            plan.late
+                .iter()
+                .map(|path| format!("{path}: cannot be added during the run without mounts")),
+        );
         let (links, late) = (Vec::new(), Vec::new());
         let plan = Plan { pieces, links, late, environment, ..plan.clone() };
         Self { plan, private, gitconfig: gitconfig.unwrap_or_default(), missing }
@@ -79,7 +83,8 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
         // What the host has there is not for the run: files of others, other terminals.
         Kind::Scratch | Kind::Terminals | Kind::Text(_) => {
             if !piece.path.is_within(&plan.home) || piece.path.as_path().exists() {
-                missing.push(format!("{}: only a mount could make it private", piece.path));
+                missing
+                    .push(format!("{}: cannot be private to the run without mounts", piece.path));
             }
             return None;
         }

@@ -202,8 +202,7 @@ impl<'a> Child<'a> {
     }
 
     fn send(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
-        ipc::send(&self.socket, message, descriptors)
-            .map_err(|error| Failed::new(Step::Talk, error))
+        ipc::send(&self.socket, message, descriptors).map_err(|error| Failed::new(Step::Ipc, error))
     }
 
     fn start(&self, built: Built<'_>) -> ! {
@@ -220,7 +219,7 @@ impl<'a> Child<'a> {
         }
         // Giving up capabilities clears the bond.
         if let Err(error) = sys::die_with_parent() {
-            self.fail(Failed::new(Step::Bond, error));
+            self.fail(Failed::new(Step::ParentDeath, error));
         }
         let command = if self.forks() {
             self.fork_command(built)
@@ -255,10 +254,10 @@ impl<'a> Child<'a> {
     /// should that be killed, and a signal to the supervisor's group must not reach it.
     fn prepare_to_outlive(&self) -> Result<(), Failed> {
         rustix::process::setpgid(None, None)
-            .map_err(|error| Failed::new(Step::Bond, error.into()))?;
-        sys::adopt_orphans().map_err(|error| Failed::new(Step::Bond, error))?;
+            .map_err(|error| Failed::new(Step::ParentDeath, error.into()))?;
+        sys::adopt_orphans().map_err(|error| Failed::new(Step::ParentDeath, error))?;
         if let Some(landlock_only) = self.landlock_only {
-            landlock_only.make().map_err(|error| Failed::new(Step::Store, error))?;
+            landlock_only.make().map_err(|error| Failed::new(Step::Storage, error))?;
         }
         Ok(())
     }
@@ -267,7 +266,7 @@ impl<'a> Child<'a> {
     fn start_and_outlive(&self, built: Built<'_>) -> ! {
         let ends = match sys::signal_descriptor(&[libc::SIGCHLD]) {
             Ok(ends) => ends,
-            Err(error) => self.fail(Failed::new(Step::Bond, error)),
+            Err(error) => self.fail(Failed::new(Step::ParentDeath, error)),
         };
         let command = match self.fork_command(built) {
             Ok(command) => command,
@@ -341,7 +340,7 @@ impl<'a> Child<'a> {
         let Built { mut missing, rights, umask, rest } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.orders.enforcement == Enforcement::Landlock {
-            sys::die_with_parent().map_err(|error| Failed::new(Step::Bond, error))?;
+            sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error))?;
         }
         self.cpu_affinity.restore();
         self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
@@ -358,7 +357,7 @@ impl<'a> Child<'a> {
                 rest.program
             }
             Some(Err(_)) => {
-                return Err(Failed::new(Step::Lay, io::Error::other("a thread was lost")));
+                return Err(Failed::new(Step::Mount, io::Error::other("a thread ended early")));
             }
             None => self.program(),
         };
@@ -447,7 +446,9 @@ impl<'a> Child<'a> {
                 close(&seccomp::closed(&self.closed()))?;
                 self.send(&Message::NoSeccompListener, &[])
             }
-            Ok(None) => Err(Failed::new(Step::Watch, io::Error::other("no listener"))),
+            Ok(None) => {
+                Err(Failed::new(Step::Watch, io::Error::other("the kernel gave no listener")))
+            }
             Err(error) => Err(Failed::new(Step::Watch, error)),
         }
     }
@@ -490,7 +491,7 @@ fn connects(port: u16) -> bool {
 /// The user keeps the same number inside, and there is nobody else.
 fn map_user((uid, gid): (u32, u32)) -> Result<(), Failed> {
     let write = |path: &str, text: String| {
-        std::fs::write(path, text).map_err(|error| Failed::new(Step::Identity, error))
+        std::fs::write(path, text).map_err(|error| Failed::new(Step::IdMap, error))
     };
     write("/proc/self/setgroups", "deny".into())?;
     write("/proc/self/uid_map", format!("{uid} {uid} 1"))?;

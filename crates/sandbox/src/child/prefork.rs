@@ -34,7 +34,7 @@ impl Prefork {
     /// thread.
     pub fn start(user: (u32, u32)) -> Result<Self, Failed> {
         let pair = ipc::pair();
-        let (socket, theirs) = pair.map_err(|error| Failed::new(Step::Talk, error))?;
+        let (socket, theirs) = pair.map_err(|error| Failed::new(Step::Ipc, error))?;
         let cloned = CpuAffinity::start_apart(|| sys::clone_into(probe::namespaces()));
         match cloned.map_err(|error| Failed::new(Step::Namespaces, error))? {
             Cloned::Child => {

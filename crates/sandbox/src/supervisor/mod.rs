@@ -107,7 +107,7 @@ fn order(
     prefork.keep_to(&cpu_affinity);
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     let first =
-        prefork.send_orders(&orders).map_err(|error| fail(Failed::new(Step::Talk, error)))?;
+        prefork.send_orders(&orders).map_err(|error| fail(Failed::new(Step::Ipc, error)))?;
     Ok((first, cpu_affinity))
 }
 
@@ -123,8 +123,8 @@ fn fork(
         failed: Failed::new(step, error),
         diagnosis: available.lacking.clone(),
     };
-    let (socket, theirs) = ipc::pair().map_err(|error| fail(Step::Talk, error))?;
-    sys::adopt_orphans().map_err(|error| fail(Step::Bond, error))?;
+    let (socket, theirs) = ipc::pair().map_err(|error| fail(Step::Ipc, error))?;
+    sys::adopt_orphans().map_err(|error| fail(Step::ParentDeath, error))?;
     let cpu_affinity = CpuAffinity::keep_to_one();
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     match sys::clone_into(0).map_err(|error| fail(Step::Fork, error))? {
@@ -154,8 +154,7 @@ impl<'a> Supervisor<'a> {
             failed: Failed::new(step, error),
             diagnosis: available.lacking.clone(),
         };
-        let signals =
-            sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Talk, error))?;
+        let signals = sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Ipc, error))?;
         let cgroup = Cgroup::make(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
         let namespaces = available.enforcement == Enforcement::Namespaces;
@@ -227,7 +226,7 @@ impl<'a> Supervisor<'a> {
     fn turn(&mut self, monitor: &mut dyn Monitor) -> Next {
         let ready = match self.wait(monitor) {
             Ok(ready) => ready,
-            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+            Err(error) => return Next::Fail(self.failed(Step::Ipc, error)),
         };
         for source in &ready {
             let next = match source {
@@ -247,9 +246,7 @@ impl<'a> Supervisor<'a> {
                 Source::Child if ready.contains(&Source::Socket) => Next::GoOn,
                 Source::Child => match self.started {
                     Some(_) => Next::End(End::Lost),
-                    None => {
-                        Next::Fail(self.failed(Step::Talk, io::Error::other("the child ended")))
-                    }
+                    None => Next::Fail(self.failed(Step::Ipc, io::Error::other("it exited"))),
                 },
             };
             if !matches!(next, Next::GoOn) {
@@ -365,8 +362,8 @@ impl<'a> Supervisor<'a> {
         let limits = &self.launch.plan.limits;
         let Some(started) = self.started else {
             if self.born.elapsed() > SETUP_TIME {
-                let stuck = io::Error::new(io::ErrorKind::TimedOut, "it took too long");
-                return Next::Fail(self.failed(Step::Talk, stuck));
+                let stuck = io::Error::new(io::ErrorKind::TimedOut, "the setup took too long");
+                return Next::Fail(self.failed(Step::Ipc, stuck));
             }
             return Next::GoOn;
         };
@@ -386,9 +383,11 @@ impl<'a> Supervisor<'a> {
             Ok(Some(heard)) => heard,
             Ok(None) if self.started.is_some() => return Next::End(End::Lost),
             Ok(None) => {
-                return Next::Fail(self.failed(Step::Talk, io::Error::other("the child is gone")));
+                return Next::Fail(
+                    self.failed(Step::Ipc, io::Error::other("it closed its socket")),
+                );
             }
-            Err(error) => return Next::Fail(self.failed(Step::Talk, error)),
+            Err(error) => return Next::Fail(self.failed(Step::Ipc, error)),
         };
         match message {
             Message::Device => self.device = descriptors.pop(),
@@ -431,8 +430,8 @@ impl<'a> Supervisor<'a> {
             Message::Stopped(signal) => self.suspend(signal),
             // It has no leave to run yet.
             Message::Exited(_) if self.started.is_none() => {
-                let ended = io::Error::other("the process that was to become the command ended");
-                return Next::Fail(self.failed(Step::Talk, ended));
+                let ended = io::Error::other("it exited before the command was started");
+                return Next::Fail(self.failed(Step::Ipc, ended));
             }
             Message::Exited(status) => {
                 let (code, signal) = (sys::exit_code(status), sys::end_signal(status));
@@ -443,7 +442,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn without_listener(&mut self) -> Next {
-        self.available.lacking.push(probe::listener_taken());
+        let taken = probe::listener_taken();
+        if !self.available.lacking.contains(&taken) {
+            self.available.lacking.push(taken);
+        }
         if self.available.enforcement == Enforcement::Landlock {
             // Landlock cannot take a name out of ground that may be written: the watcher does.
             let taken = io::Error::from_raw_os_error(libc::EBUSY);
@@ -464,11 +466,11 @@ impl<'a> Supervisor<'a> {
         missing: &[String],
     ) -> Next {
         let Some(pid) = sender.and_then(Pid::from_raw) else {
-            return Next::Fail(self.failed(Step::Talk, io::Error::other("the sender is unknown")));
+            return Next::Fail(self.failed(Step::Ipc, io::Error::other("the sender is unknown")));
         };
         let command = match rustix::process::pidfd_open(pid, PidfdFlags::empty()) {
             Ok(descriptor) => (descriptor, pid.as_raw_nonzero().get()),
-            Err(error) => return Next::Fail(self.failed(Step::Talk, error.into())),
+            Err(error) => return Next::Fail(self.failed(Step::Ipc, error.into())),
         };
         self.foreground.give_to(command.1);
         self.command = Some(command);
@@ -484,7 +486,7 @@ impl<'a> Supervisor<'a> {
         self.activity.happened();
         match ipc::permit_start(&self.socket) {
             Ok(()) => Next::GoOn,
-            Err(error) => Next::Fail(self.failed(Step::Talk, error)),
+            Err(error) => Next::Fail(self.failed(Step::Ipc, error)),
         }
     }
 

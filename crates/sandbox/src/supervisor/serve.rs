@@ -50,7 +50,7 @@ impl Supervisor<'_> {
             // The asker may be gone, which is no matter.
             Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
             // It would wait for ever.
-            Err(error) => Next::Fail(self.failed(Step::Talk, error.into())),
+            Err(error) => Next::Fail(self.failed(Step::Ipc, error.into())),
         }
     }
 

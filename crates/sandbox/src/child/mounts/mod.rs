@@ -70,7 +70,7 @@ impl<'a> Bench<'a> {
     /// Takes sources, then sets up the workbench.
     pub(crate) fn begin(plan: &'a Plan) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-        rustix::mount::mount_change("/", private).at(Step::Private)?;
+        rustix::mount::mount_change("/", private).at(Step::PrivateMounts)?;
         // Everything is made with exactly the rights that it is to have.
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
@@ -102,7 +102,7 @@ impl<'a> Bench<'a> {
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let store = Arc::new(Store::on(bench).at(Step::Store)?);
+        let store = Arc::new(Store::on(bench).at(Step::Storage)?);
         Ok(Self { plan, store, host, now, later, clear, copies, umask, missing })
     }
 
@@ -127,7 +127,7 @@ impl<'a> Bench<'a> {
             (Floor::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
         };
         let store = self.store.tree.as_fd();
-        rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Store)?;
+        rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Storage)?;
         attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
         let unwatched = matches!(floor, Floor::Empty);
         let root = Arc::new(root);
@@ -184,7 +184,7 @@ impl Mounts<'_> {
     fn take_closed(&mut self) -> Result<(), Failed> {
         let plan = self.growing.plan;
         for piece in plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
-            let tree = clone_tree(self.growing.root(), relative(&piece.path)).at(Step::Closed)?;
+            let tree = clone_tree(self.growing.root(), relative(&piece.path)).at(Step::Hide)?;
             self.closed.push((piece.path.clone(), tree));
         }
         Ok(())
@@ -444,7 +444,7 @@ fn do_without(path: &AbsPath, error: io::Error) -> Result<String, Failed> {
     if error.raw_os_error().is_none_or(|error| known.contains(&error)) {
         return Ok(format!("{path}: {error}"));
     }
-    Err(Failed::new(Step::Lay, error).about(path.to_string()))
+    Err(Failed::new(Step::Mount, error).about(path.to_string()))
 }
 
 /// Whether what was to be protected is not there any more.
