@@ -305,7 +305,7 @@ fn problems_name_the_line_and_the_nearest_key() {
             "[network]\nallowed_domains = [\"https://example.org\"]\n",
             "2: `https://example.org` is a URL",
         ),
-        ("[limits]\nmemory = \"lots\"\n", "2: `lots` is no size"),
+        ("[limits]\nmemory = \"lots\"\n", "2: invalid size `lots`"),
         (
             "[filesystem]\ndeny_read = [\"a*/../b\"]\n",
             "2: `a*/../b`: `..` cannot follow a wildcard",

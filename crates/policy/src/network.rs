@@ -159,7 +159,8 @@ pub fn dial(rules: &NetworkRules, host: &Host, port: u16, address: IpAddr) -> Re
         return allow(Rule::PrivateDomains, rule.origin.clone(), host, port);
     }
     let entry = DomainRule::exact(host.clone(), port);
-    let text = format!("`{host}` has the address {address}, which is not public ({kind})");
+    let text =
+        format!("`{host}` has the address {address}, which is not a public address ({kind})");
     Reason::deny(Rule::PrivateDomains, Origin::BuiltIn, text)
         .with(rules.line(format!("network.private_domains = [\"{entry}\"]")))
 }

@@ -319,7 +319,7 @@ fn two_downloads_under_one_name_are_refused() {
     let command = "git clone https://example.org/a/r; git clone https://example.org/b/r";
     let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
     assert_eq!(judged.verdict, "deny");
-    assert!(judged.reason.contains("would both become"), "{}", judged.reason);
+    assert!(judged.reason.contains("would both be written to"), "{}", judged.reason);
 }
 
 #[test]
