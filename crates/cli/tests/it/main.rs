@@ -22,4 +22,5 @@ mod install;
 mod laws;
 mod policy;
 mod shell;
+mod typed;
 mod usage;
