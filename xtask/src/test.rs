@@ -40,6 +40,8 @@ enum Stage {
     Clippy,
     /// The generated files are up to date
     Gen,
+    /// No default build has the hooks of the tests
+    Hooks,
     /// The tests of every crate
     Tests,
     /// The fuzz targets find nothing
@@ -61,10 +63,11 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> ExitCode {
                 });
             }
             Stage::Clippy => report.stage("clippy", || {
-                let words = ["clippy", "--workspace", "--all-targets", "--locked"];
+                let words = ["clippy", "--workspace", "--all-targets", "--locked", HOOKS];
                 tool(workspace, "clippy", &[&words[..], &["--", "-D", "warnings"]].concat())
             }),
             Stage::Gen => report.stage("gen", || generated(workspace)),
+            Stage::Hooks => report.stage("hooks", || hooks(workspace)),
             Stage::Tests => report.stage("tests", || tests(workspace, args.filter.as_deref())),
             Stage::Fuzz => fuzz(workspace, args.fuzz_seconds, &mut report),
         }
@@ -91,6 +94,31 @@ fn generated(workspace: &Workspace) -> Result<Outcome, Failure> {
     Ok(if stale.is_empty() { Outcome::PASSED } else { Outcome::failed(complaints.join("; ")) })
 }
 
+/// Builds with what only tests use.
+const HOOKS: &str = "--features=ringwall/test-hooks";
+
+/// A hook switches a part of the sandbox off, or leads a name elsewhere. So no build has them but
+/// those that ask for them: cargo names every feature that a build for users would have.
+fn hooks(workspace: &Workspace) -> Result<Outcome, Failure> {
+    let tree = |more: &[&str]| {
+        let words = ["tree", "--locked", "--package=ringwall", "--edges=no-dev", "--prefix=none"];
+        output(workspace.cargo().args(words).arg("--format={p} [{f}]").args(more))
+    };
+    let with_hooks = |tree: &str| {
+        let has = |line: &&str| line.split(['[', ',', ']']).any(|name| name == "test-hooks");
+        tree.lines().filter(has).map(str::to_owned).collect::<Vec<_>>()
+    };
+    if with_hooks(&tree(&["--features=test-hooks"])?).is_empty() {
+        return Ok(Outcome::failed("cargo does not list the feature `test-hooks` when it is on"));
+    }
+    let found = with_hooks(&tree(&[])?);
+    Ok(if found.is_empty() {
+        Outcome::PASSED
+    } else {
+        Outcome::failed(format!("a default build has `test-hooks`: {}", found.join("; ")))
+    })
+}
+
 /// Programs that some tests need, and a part of the names of those tests.
 const RUN_FOR_REAL: &[(&str, &str)] =
     &[("curl", "redirected_by_curl"), ("wget", "redirected_by_wget")];
@@ -102,7 +130,7 @@ fn tests(workspace: &Workspace, filter: Option<&str>) -> Result<Outcome, Failure
     };
     let missing: Vec<_> = RUN_FOR_REAL.iter().filter(missing).collect();
     let mut cargo = workspace.cargo();
-    cargo.args(["test", "--workspace", "--locked", "--no-fail-fast"]).stdout(Stdio::piped());
+    cargo.args(["test", "--workspace", "--locked", HOOKS, "--no-fail-fast"]).stdout(Stdio::piped());
     // A test reports in its output what it skipped.
     cargo.args(["--", "--show-output"]).args(filter);
     for (_, tests) in &missing {

@@ -174,7 +174,7 @@ fn a_closed_stdout_is_a_block() {
     assert!(fixtures::text(&output.stderr).contains("cannot write the answer"));
 }
 
-#[cfg(debug_assertions)]
+#[cfg(feature = "test-hooks")]
 #[test]
 fn a_panic_and_a_stall_end_as_a_block() {
     let world = HookEnv::new();

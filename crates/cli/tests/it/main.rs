@@ -24,3 +24,10 @@ mod policy;
 mod shell;
 mod typed;
 mod usage;
+
+/// Without the feature, cargo leaves out the tests of the sandbox and says nothing.
+#[cfg(not(feature = "test-hooks"))]
+#[test]
+fn all_tests_need_the_feature_test_hooks() {
+    panic!("run `cargo test -p ringwall --features test-hooks`, or `cargo xtask test`");
+}

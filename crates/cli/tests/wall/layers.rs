@@ -234,10 +234,6 @@ fn wall(omit: &'static str) -> Wall {
 }
 
 fn with_everybody(mut act: impl FnMut(&mut EscapeEnv)) {
-    if !cfg!(debug_assertions) {
-        eprintln!("skipped: layers can be left out only in builds for tests");
-        return;
-    }
     for who in users() {
         if let Some(mut ground) = EscapeEnv::new(who) {
             act(&mut ground);

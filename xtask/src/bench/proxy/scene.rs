@@ -120,10 +120,10 @@ fn command(program: &Path, dir: &TempDir, words: &[&str]) -> Command {
 
 fn build(workspace: &Workspace) -> Result<PathBuf, Failure> {
     let mut cargo = workspace.cargo();
-    cargo.args(["build", "--locked", "--package=ringwall", "--profile", PROFILE]);
-    for setting in ["inherits=\"release\"", "package.ringwall.debug-assertions=true"] {
-        cargo.args(["--config", &format!("profile.{PROFILE}.{setting}")]);
-    }
+    cargo.args(["build", "--locked", "--package=ringwall", "--features=test-hooks"]);
+    // In a directory of its own: what is in `release` has no hooks.
+    cargo.args(["--profile", PROFILE, "--config"]);
+    cargo.arg(format!("profile.{PROFILE}.inherits=\"release\""));
     succeed(&mut cargo)?;
     Ok(workspace.target.join(PROFILE).join("ringwall"))
 }
