@@ -4,8 +4,9 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
-use model::Level;
+use model::{Attribution, Enforcement, Level};
 
 use crate::setup::Options;
 
@@ -212,34 +213,41 @@ pub(crate) struct RunArgs {
     #[arg(long)]
     pub(crate) yes: bool,
     /// Limit the sandbox to this mechanism, to test what a less capable machine supports
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = EnforcementName::Namespaces, hide_short_help = true)]
-    pub(crate) enforcement: EnforcementName,
+    #[arg(long, value_parser = enforcements(), value_name = "KIND", default_value_t = Enforcement::Namespaces, hide_short_help = true)]
+    pub(crate) enforcement: Enforcement,
     /// Limit how denied paths are found to this mechanism, to test a less capable machine
-    #[arg(long, value_enum, value_name = "KIND", default_value_t = AttributionName::Tripwire, hide_short_help = true)]
-    pub(crate) attribution: AttributionName,
+    #[arg(long, value_parser = attributions(), value_name = "KIND", default_value_t = Attribution::Tripwire, hide_short_help = true)]
+    pub(crate) attribution: Attribution,
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
 }
 
-/// What enforces the sandbox.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum EnforcementName {
-    /// Namespaces and mounts, with Landlock and seccomp on top
-    Namespaces,
-    /// Landlock and seccomp alone
-    Landlock,
+/// The mechanisms that enforce, strongest first.
+fn enforcements() -> impl TypedValueParser<Value = Enforcement> {
+    let help = |enforcement: Enforcement| match enforcement {
+        Enforcement::Namespaces => "Namespaces and mounts, with Landlock and seccomp on top",
+        Enforcement::Landlock => "Landlock and seccomp alone",
+    };
+    let values = Enforcement::ALL.map(|one| PossibleValue::new(one.name()).help(help(one)));
+    PossibleValuesParser::new(values.into_iter().rev()).map(|name| {
+        let found = Enforcement::ALL.into_iter().find(|one| one.name() == name);
+        found.unwrap_or(Enforcement::Namespaces)
+    })
 }
 
-/// How the path and the program of a denied access are found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AttributionName {
-    /// A FUSE file system is mounted over what is denied
-    Tripwire,
-    /// Every open is intercepted with seccomp
-    Notify,
-    /// Denied paths are not reported
-    Inferred,
+/// The mechanisms that find the path and the program of a denied access, best first.
+fn attributions() -> impl TypedValueParser<Value = Attribution> {
+    let help = |attribution: Attribution| match attribution {
+        Attribution::Tripwire => "A FUSE file system is mounted over what is denied",
+        Attribution::Notify => "Every open is intercepted with seccomp",
+        Attribution::Inferred => "Denied paths are not reported",
+    };
+    let values = Attribution::ALL.map(|one| PossibleValue::new(one.name()).help(help(one)));
+    PossibleValuesParser::new(values.into_iter().rev()).map(|name| {
+        let found = Attribution::ALL.into_iter().find(|one| one.name() == name);
+        found.unwrap_or(Attribution::Tripwire)
+    })
 }
 
 #[derive(Debug, ClapArgs)]
@@ -445,6 +453,6 @@ pub(crate) enum VerdictName {
     Deny,
 }
 
-fn agent_names() -> clap::builder::PossibleValuesParser {
-    clap::builder::PossibleValuesParser::new(agents::ALL.iter().map(|agent| agent.name))
+fn agent_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(agents::ALL.iter().map(|agent| agent.name))
 }

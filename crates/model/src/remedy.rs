@@ -39,6 +39,13 @@ pub enum Remedy {
     RemoveEntry(Origin),
     /// The agent runs this text instead.
     Run(String),
+    /// Read back from an event, which has only the texts.
+    Quoted {
+        /// The command that allows it.
+        command: Option<String>,
+        /// The whole sentence.
+        sentence: String,
+    },
     /// Anything else, as a sentence.
     Advice(String),
 }
@@ -57,6 +64,7 @@ impl Remedy {
                 Some(format!("ringwall grant {access} {path}"))
             }
             Self::GrantDomain { rule, .. } => Some(format!("ringwall grant domain {rule}")),
+            Self::Quoted { command, .. } => command.clone(),
             Self::Configure { .. } | Self::RemoveEntry(_) | Self::Run(_) | Self::Advice(_) => None,
         }
     }
@@ -64,6 +72,9 @@ impl Remedy {
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Quoted { sentence, .. } = self {
+            return f.write_str(sentence);
+        }
         if let Some(command) = self.command() {
             write!(f, "the user can allow it with `{command}`, which ")?;
         }
@@ -82,7 +93,7 @@ impl fmt::Display for Remedy {
                 write!(f, "the user can allow it by removing that entry ({origin})")
             }
             Self::Run(text) => write!(f, "run this instead: {text}"),
-            Self::Advice(text) => f.write_str(text),
+            Self::Quoted { sentence: text, .. } | Self::Advice(text) => f.write_str(text),
         }
     }
 }

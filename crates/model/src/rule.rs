@@ -2,133 +2,109 @@
 
 use std::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// Every rule that can decide: a built-in rule, or a key of the configuration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rule {
-    /// The paths that an agent needs for itself.
-    AgentFiles,
-    /// `allow_read` under `[filesystem]`.
-    AllowRead,
-    /// `allow_write` under `[filesystem]`.
-    AllowWrite,
-    /// `allowed_domains` under `[network]`.
-    AllowedDomains,
-    /// The agent would have to ask a person.
-    Ask,
-    /// `on_failure` under `[audit]`.
-    AuditOnFailure,
-    /// Shell text, whose commands are judged one by one.
-    Command,
-    /// The configuration itself cannot be used.
-    Config,
-    /// `denied_domains` under `[network]`.
-    DeniedDomains,
-    /// `deny_read` under `[filesystem]`.
-    DenyRead,
-    /// `deny_write` under `[filesystem]`.
-    DenyWrite,
-    /// A host must be readable.
-    HostName,
-    /// No tool may wait for a person.
-    InteractiveTool,
-    /// `level`.
-    Level,
-    /// `allow_local_ports` under `[network]`.
-    LocalPorts,
-    /// An address that the proxy's name service never gave out.
-    MadeUpAddress,
-    /// A call must have the fields its tool needs.
-    MalformedCall,
-    /// Connections of the agent itself that no rule denies.
-    Network,
-    /// The call reaches nothing that the policy governs.
-    NoEffect,
-    /// `on_unknown` under `[guard]`.
-    OnUnknown,
-    /// The proxy must not be asked to connect to itself.
-    OwnListener,
-    /// A path must be readable and resolvable.
-    Path,
-    /// `private_domains` under `[network]`.
-    PrivateDomains,
-    /// Protected names and Ringwall's own files.
-    Protected,
-    /// Public addresses may be dialled.
-    PublicAddress,
-    /// `dir` under `[quarantine]`.
-    QuarantineDir,
-    /// Attempts that programs make by habit; they fail and are not reported as violations.
-    Quiet,
-    /// Reads by commands are allowed unless something denies them.
-    Read,
-    /// The command must run as corrected.
-    Redirect,
-    /// A plain HTTP request must be for the host of its connection.
-    RequestHost,
-    /// Downloaded content must not run unseen.
-    RunFetched,
-    /// No call may switch the agent's sandbox off.
-    SandboxSwitch,
-    /// Directories for temporary files.
-    Scratch,
-    /// Files that hold credentials.
-    Secrets,
-    /// TLS must name the server of its connection.
-    ServerName,
-    /// The agent's settings must keep calling the hook.
-    Settings,
-    /// `allow_without_sni` under `[network]`.
-    WithoutSni,
-    /// The workspace.
-    Workspace,
+/// One row per rule: its documentation, its variant and its name.
+macro_rules! rules {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal,)*) => {
+        /// Every rule that can decide: a built-in rule, or a key of the configuration.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Rule {
+            $($(#[$doc])* $variant,)*
+        }
+
+        impl Rule {
+            /// All rules.
+            pub const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            /// The name in messages, events and the audit log. Part of their format: it never
+            /// changes.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-impl Rule {
-    /// The name in messages, events and the audit log. Part of their format: it never changes.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::AgentFiles => "agent-files",
-            Self::AllowRead => "filesystem.allow_read",
-            Self::AllowWrite => "filesystem.allow_write",
-            Self::AllowedDomains => "network.allowed_domains",
-            Self::Ask => "ask",
-            Self::AuditOnFailure => "audit.on_failure",
-            Self::Command => "command",
-            Self::Config => "config",
-            Self::DeniedDomains => "network.denied_domains",
-            Self::DenyRead => "filesystem.deny_read",
-            Self::DenyWrite => "filesystem.deny_write",
-            Self::HostName => "host-name",
-            Self::InteractiveTool => "interactive-tool",
-            Self::Level => "level",
-            Self::LocalPorts => "network.allow_local_ports",
-            Self::MadeUpAddress => "made-up-address",
-            Self::MalformedCall => "malformed-call",
-            Self::Network => "network",
-            Self::NoEffect => "no-effect",
-            Self::OnUnknown => "guard.on_unknown",
-            Self::OwnListener => "own-listener",
-            Self::Path => "path",
-            Self::PrivateDomains => "network.private_domains",
-            Self::Protected => "protected",
-            Self::PublicAddress => "public-address",
-            Self::QuarantineDir => "quarantine.dir",
-            Self::Quiet => "quiet",
-            Self::Read => "read",
-            Self::Redirect => "redirect",
-            Self::RequestHost => "request-host",
-            Self::RunFetched => "run-fetched",
-            Self::SandboxSwitch => "sandbox-switch",
-            Self::Scratch => "scratch",
-            Self::Secrets => "secrets",
-            Self::ServerName => "server-name",
-            Self::Settings => "settings",
-            Self::WithoutSni => "network.allow_without_sni",
-            Self::Workspace => "workspace",
-        }
-    }
+rules! {
+    /// The paths that an agent needs for itself.
+    AgentFiles = "agent-files",
+    /// `allow_read` under `[filesystem]`.
+    AllowRead = "filesystem.allow_read",
+    /// `allow_write` under `[filesystem]`.
+    AllowWrite = "filesystem.allow_write",
+    /// `allowed_domains` under `[network]`.
+    AllowedDomains = "network.allowed_domains",
+    /// The agent would have to ask a person.
+    Ask = "ask",
+    /// `on_failure` under `[audit]`.
+    AuditOnFailure = "audit.on_failure",
+    /// Shell text, whose commands are judged one by one.
+    Command = "command",
+    /// The configuration itself cannot be used.
+    Config = "config",
+    /// `denied_domains` under `[network]`.
+    DeniedDomains = "network.denied_domains",
+    /// `deny_read` under `[filesystem]`.
+    DenyRead = "filesystem.deny_read",
+    /// `deny_write` under `[filesystem]`.
+    DenyWrite = "filesystem.deny_write",
+    /// A host must be readable.
+    HostName = "host-name",
+    /// No tool may wait for a person.
+    InteractiveTool = "interactive-tool",
+    /// `level`.
+    Level = "level",
+    /// `allow_local_ports` under `[network]`.
+    LocalPorts = "network.allow_local_ports",
+    /// An address that the proxy's name service never gave out.
+    MadeUpAddress = "made-up-address",
+    /// A call must have the fields its tool needs.
+    MalformedCall = "malformed-call",
+    /// Connections of the agent itself that no rule denies.
+    Network = "network",
+    /// The call reaches nothing that the policy governs.
+    NoEffect = "no-effect",
+    /// `on_unknown` under `[guard]`.
+    OnUnknown = "guard.on_unknown",
+    /// The proxy must not be asked to connect to itself.
+    OwnListener = "own-listener",
+    /// A path must be readable and resolvable.
+    Path = "path",
+    /// `private_domains` under `[network]`.
+    PrivateDomains = "network.private_domains",
+    /// Protected names and Ringwall's own files.
+    Protected = "protected",
+    /// Public addresses may be dialled.
+    PublicAddress = "public-address",
+    /// `dir` under `[quarantine]`.
+    QuarantineDir = "quarantine.dir",
+    /// Attempts that programs make by habit; they fail and are not reported as violations.
+    Quiet = "quiet",
+    /// Reads by commands are allowed unless something denies them.
+    Read = "read",
+    /// The command must run as corrected.
+    Redirect = "redirect",
+    /// A plain HTTP request must be for the host of its connection.
+    RequestHost = "request-host",
+    /// Downloaded content must not run unseen.
+    RunFetched = "run-fetched",
+    /// No call may switch the agent's sandbox off.
+    SandboxSwitch = "sandbox-switch",
+    /// Directories for temporary files.
+    Scratch = "scratch",
+    /// Files that hold credentials.
+    Secrets = "secrets",
+    /// TLS must name the server of its connection.
+    ServerName = "server-name",
+    /// The agent's settings must keep calling the hook.
+    Settings = "settings",
+    /// `allow_without_sni` under `[network]`.
+    WithoutSni = "network.allow_without_sni",
+    /// The workspace.
+    Workspace = "workspace",
 }
 
 impl fmt::Display for Rule {
@@ -140,5 +116,13 @@ impl fmt::Display for Rule {
 impl Serialize for Rule {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Rule {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        let found = Self::ALL.iter().find(|rule| rule.name() == name);
+        found.copied().ok_or_else(|| serde::de::Error::custom(format!("unknown rule `{name}`")))
     }
 }

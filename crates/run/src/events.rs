@@ -2,10 +2,10 @@
 
 use model::{Origin, Reason, Remedy, Rule};
 use sandbox::{Available, Operation, Program, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// One event. Fields are only ever added.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {
     /// The sandbox is in place and was tested from inside; the command is about to run.
@@ -118,7 +118,7 @@ pub enum Event {
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// The command ended by itself.
@@ -136,7 +136,7 @@ pub enum Ending {
 }
 
 /// What enforces and what attributes, in every violation.
-#[derive(Debug, Clone, Copy, Serialize)]
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Mechanism {
     /// What enforces.
     pub enforcement: sandbox::Enforcement,
@@ -145,8 +145,8 @@ pub struct Mechanism {
 }
 
 /// An attempt that was denied.
-#[derive(Debug, Clone, Serialize)]
-#[serde(into = "ViolationFields")]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(into = "ViolationFields", from = "ViolationFields")]
 pub struct Violation {
     /// How much it counts.
     pub class: Class,
@@ -161,7 +161,7 @@ pub struct Violation {
 }
 
 /// A violation as events spell it.
-#[derive(Serialize)]
+#[derive(Serialize, Deserialize)]
 struct ViolationFields {
     class: Class,
     operation: Operation,
@@ -176,7 +176,7 @@ struct ViolationFields {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     remedy: Option<String>,
     /// The bare command of the remedy, where there is one.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     allow: Option<String>,
 }
 
@@ -194,8 +194,21 @@ impl From<Violation> for ViolationFields {
     }
 }
 
+impl From<ViolationFields> for Violation {
+    fn from(fields: ViolationFields) -> Self {
+        let ViolationFields { class, operation, path, program, rule, origin, text, remedy, allow } =
+            fields;
+        let origin = origin.unwrap_or(Origin::BuiltIn);
+        let reason = rule.map(|rule| Reason {
+            instead: remedy.map(|sentence| Remedy::Quoted { command: allow, sentence }),
+            ..Reason::deny(rule, origin, text.unwrap_or_default())
+        });
+        Self { class, operation, path, program, reason }
+    }
+}
+
 /// How much an attempt counts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Class {
     /// Hidden and logged.
@@ -207,7 +220,7 @@ pub enum Class {
 }
 
 /// How many violations of each class there were.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Hidden and logged.
     pub probe: u64,
@@ -218,7 +231,7 @@ pub struct Counts {
 }
 
 /// A protected name that appeared, or something else that would act later.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tampering {
     /// Where it appeared.
     pub path: String,

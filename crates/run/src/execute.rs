@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Instant, SystemTime};
 
 use model::{AbsPath, Record, Verdict, shell_word};
-use policy::{OnAuditFailure, Policy, ViolationAction};
+use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
 use crate::events::{Class, Ending, Event, Tampering, Violation};
@@ -76,7 +76,7 @@ impl<'a> Run<'a> {
             plan,
             command: &self.request.command,
             requested: self.request.mechanisms,
-            minimum: minimum(&setup.loaded.policy),
+            minimum: setup.loaded.policy.confinement.minimum.value,
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
@@ -303,13 +303,6 @@ fn is_of_unknown_kind(piece: &model::Piece) -> bool {
     let kind = || rustix::fs::statfs(piece.path.as_path()).ok()?.f_type.try_into().ok();
     let known = |kind: u64| [EXT4, XFS, TMPFS, OVERLAY].contains(&kind);
     piece.kind == model::Kind::Write && !kind().is_some_and(known)
-}
-
-fn minimum(policy: &Policy) -> Enforcement {
-    match policy.confinement.minimum.value {
-        model::Enforcement::Landlock => Enforcement::Landlock,
-        model::Enforcement::Namespaces => Enforcement::Namespaces,
-    }
 }
 
 fn run_id() -> String {

@@ -19,11 +19,11 @@ use sandbox::{
 };
 
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
-use crate::git_config::adds_nothing_harmful;
 use crate::learn::Learned;
 use crate::network::{Network, Told};
 use crate::new_names::NewNames;
 use crate::prepare::Prepared;
+use facts::git_config::adds_nothing_harmful;
 
 /// Where events go.
 pub type Sink<'a> = dyn FnMut(&Event) + 'a;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use sandbox::{End, Outcome, Usage};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::events::{Counts, Ending, Tampering, Violation};
 
@@ -21,7 +21,7 @@ pub(crate) const NOT_FOUND: u8 = 127;
 const NOT_EXECUTABLE: u8 = 126;
 
 /// What is known after a run, for people and programs.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Report {
     /// The run.
     pub run: String,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use agents::Agent;
 use config::setup::{Options, SetupError};
 use sandbox::{Lack, Requested, SandboxError};
+use serde::{Deserialize, Serialize};
 
 /// What to run, and how.
 #[derive(Debug, Clone, Default)]
@@ -49,7 +50,7 @@ impl Request {
 }
 
 /// Why there was no run.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug, Clone, thiserror::Error, Serialize, Deserialize)]
 #[error("{message}")]
 pub struct Error {
     /// The kind, which decides the exit status.
@@ -63,7 +64,7 @@ pub struct Error {
 }
 
 /// The kinds of reasons.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// The request makes no sense.
     Usage,

@@ -11,7 +11,7 @@ use model::{AbsPath, Cause, Level};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, Policy};
 
-use crate::git_config::{Base, named_files};
+use facts::git_config::{Base, named_files};
 
 /// What the wall must treat by itself, while it is looked for.
 pub(crate) struct Scan<'a> {

@@ -6,15 +6,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use agents::Agent;
+use facts::git_config::Committer;
 use model::{AbsPath, Level};
-use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Worktree};
+use plan::{AgentState, Entry, Grant, Identity, Machine, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
 use crate::created::Created;
 use crate::prepare::Purpose;
 use crate::scan::{Scan, entry};
-use crate::sweep;
-use crate::user::{identity, user};
+use crate::user::user;
 use crate::worktree::worktree;
 
 /// What was found.
@@ -82,11 +82,12 @@ pub(crate) fn survey(
     agent.copied.retain(|(from, _)| scan.protections.hidden_by(from).is_none());
     let Scan { mut marked, dangling, unreadable, heads, left_out, .. } = scan;
     let repositories =
-        heads.into_iter().filter(|dir| sweep::is_repository(dir.as_path())).collect();
+        heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
     // What cannot be looked into might hold anything.
     let frozen = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(frozen));
-    let identity = identity(context.home.as_path());
+    let committer = facts::git_config::committer(context.home.as_path());
+    let identity = committer.map(|Committer { name, email }| Identity { name, email });
     let machine = Machine {
         entries,
         marked,

@@ -16,10 +16,10 @@ use plan::{Grant, Mark, Marked, Worktree};
 use rustix::fs::{AtFlags, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use crate::git_config::is_harmless;
 use crate::new_names::{NewNames, is_directory, repository};
 use crate::survey;
 use config::setup::Setup;
+use facts::git_config::is_harmless;
 
 use crate::events::Tampering;
 
@@ -191,7 +191,7 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
 /// programs in it is moved aside: what is newer than the run if it was a repository before that,
 /// and otherwise all of it.
 fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
-    if !is_repository(dir) {
+    if !facts::is_repository(dir) {
         return Vec::new();
     }
     let is_new = |path: &Path| match since {
@@ -214,14 +214,6 @@ fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
         found.extend(foreign_hooks(&hooks, is_new));
     }
     found
-}
-
-/// Whether git would take a directory with a `HEAD` for a repository. It asks whether the others are
-/// there, and not what they are.
-pub(crate) fn is_repository(dir: &Path) -> bool {
-    let is_there = |name: &str| dir.join(name).symlink_metadata().is_ok();
-    // Git takes parts that lie in a common directory.
-    is_there("commondir") || (is_there("objects") && is_there("refs"))
 }
 
 /// Whether something was made, moved or changed since. The time of the last change of what is

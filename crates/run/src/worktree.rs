@@ -20,7 +20,11 @@ pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
     let listed = own.parent() == common.join("worktrees".as_ref());
     let apart = !own.is_within(workspace) && !workspace.is_within(&own);
-    if !listed || !apart || !is_repository(&common) || back != workspace.join(".git".as_ref()) {
+    if !listed
+        || !apart
+        || !facts::is_repository(common.as_path())
+        || back != workspace.join(".git".as_ref())
+    {
         return None;
     }
     let head = text(own.as_path().join("HEAD"))?;
@@ -60,12 +64,6 @@ pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     });
     let present = present.collect();
     Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
-}
-
-/// Whether git would take a directory for a repository. Any other may be called `worktrees`, too.
-fn is_repository(common: &AbsPath) -> bool {
-    let is_dir = |name: &str| common.as_path().join(name).is_dir();
-    common.as_path().join("HEAD").is_file() && is_dir("objects") && is_dir("refs")
 }
 
 fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {

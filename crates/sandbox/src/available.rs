@@ -1,30 +1,9 @@
 //! What was asked of the machine, and what it really gives.
 
-use std::fmt;
+use std::borrow::Cow;
 
+pub use model::{Attribution, Enforcement};
 use serde::{Deserialize, Serialize};
-
-/// What holds the wall, weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Enforcement {
-    /// Landlock and seccomp alone.
-    Landlock,
-    /// Namespaces and mounts, with Landlock and seccomp on top.
-    Namespaces,
-}
-
-/// What tells which path was refused to which program, worst first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Attribution {
-    /// Nothing does; only that something failed can be seen.
-    Inferred,
-    /// Every open is watched.
-    Notify,
-    /// A file system over what is denied; changes and connections are watched.
-    Tripwire,
-}
 
 /// What to ask for. Less than the best is for machines that have no more, and for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,7 +21,7 @@ impl Default for Requested {
 }
 
 /// What there is.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Available {
     /// What holds the wall.
     pub enforcement: Enforcement,
@@ -55,10 +34,10 @@ pub struct Available {
 }
 
 /// Something that this machine does not give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lack {
     /// A stable name.
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// What is missing, and why.
     pub what: String,
     /// What would mend it.
@@ -81,24 +60,5 @@ impl SelfTest {
     /// Whether everything was tried and refused.
     pub fn holds(&self) -> bool {
         !self.tried.is_empty() && self.succeeded().next().is_none()
-    }
-}
-
-impl fmt::Display for Enforcement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Landlock => "landlock",
-            Self::Namespaces => "namespaces",
-        })
-    }
-}
-
-impl fmt::Display for Attribution {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Inferred => "inferred",
-            Self::Notify => "notify",
-            Self::Tripwire => "tripwire",
-        })
     }
 }

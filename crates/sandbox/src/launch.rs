@@ -138,7 +138,7 @@ pub fn run(
         let mut diagnosis = available.lacking;
         if requested < minimum {
             diagnosis = vec![Lack {
-                name: "less-requested",
+                name: "less-requested".into(),
                 what: format!("`--enforcement {requested}` was given"),
                 remedy: format!(
                     "remove it, or set `confinement.minimum = \"{requested}\"` in ringwall.toml"

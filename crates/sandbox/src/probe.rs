@@ -54,7 +54,7 @@ fn nested() -> Option<Lack> {
     std::env::var_os("RINGWALL")?;
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     is_confined(&status).then(|| Lack {
-        name: "nested",
+        name: "nested".into(),
         what: "ringwall is already running inside a ringwall sandbox".into(),
         remedy: "start the command directly: the sandbox around it applies to it as well".into(),
     })
@@ -90,7 +90,7 @@ pub(crate) fn diagnose(failed: &Failed, available: &Available) -> Vec<Lack> {
     let exhausted = failed.errno.is_some_and(|errno| exhausted.contains(&errno));
     match failed.step {
         Step::Processes if denied => lacking.push(Lack {
-            name: "masked-proc",
+            name: "masked-proc".into(),
             what: "the kernel does not allow a new /proc to be mounted, because parts of the \
                    current one are masked, as container runtimes do"
                 .into(),
@@ -99,7 +99,7 @@ pub(crate) fn diagnose(failed: &Failed, available: &Available) -> Vec<Lack> {
                 .into(),
         }),
         Step::Tripwire => lacking.push(Lack {
-            name: "no-fuse",
+            name: "no-fuse".into(),
             what: format!("{failed}; every open is intercepted by seccomp instead"),
             remedy: "use Linux 4.18 or newer with FUSE and a working /dev/fuse".into(),
         }),
@@ -147,7 +147,7 @@ pub(crate) fn less(
 /// Another program intercepts system calls, and the kernel allows only one listener.
 pub(crate) fn listener_taken() -> Lack {
     nested().unwrap_or_else(|| Lack {
-        name: "listener-taken",
+        name: "listener-taken".into(),
         what: "another sandbox around this one holds the seccomp listener, and the kernel allows \
                only one: changes cannot be attributed to a path"
             .into(),
@@ -159,7 +159,7 @@ fn no_namespaces() -> Option<Lack> {
     let max = std::fs::read_to_string("/proc/sys/user/max_user_namespaces").ok();
     if max.is_some_and(|max| max.trim() == "0") {
         return Some(Lack {
-            name: "user-namespaces-off",
+            name: "user-namespaces-off".into(),
             what: "user namespaces are disabled (user.max_user_namespaces is 0)".into(),
             remedy: "sudo sysctl user.max_user_namespaces=15000".into(),
         });
@@ -170,7 +170,7 @@ fn no_namespaces() -> Option<Lack> {
     let clone = std::fs::read_to_string("/proc/sys/kernel/unprivileged_userns_clone").ok();
     if clone.is_some_and(|clone| clone.trim() == "0") {
         return Some(Lack {
-            name: "user-namespaces-off",
+            name: "user-namespaces-off".into(),
             what: "only root may create user namespaces (kernel.unprivileged_userns_clone is 0)"
                 .into(),
             remedy: "sudo sysctl kernel.unprivileged_userns_clone=1".into(),
@@ -188,7 +188,7 @@ fn apparmor() -> Option<Lack> {
     (on && !ours && !rustix::process::geteuid().is_root()).then(|| {
         let program = std::env::current_exe().unwrap_or_default();
         Lack {
-            name: "apparmor-userns",
+            name: "apparmor-userns".into(),
             what: "AppArmor denies user namespaces to programs that have no profile".into(),
             remedy: format!(
                 "printf 'abi <abi/4.0>,\\ninclude <tunables/global>\\nprofile ringwall {} \
@@ -209,7 +209,7 @@ fn unknown_denial() -> Lack {
         "the kernel or a security module denies unprivileged user namespaces"
     };
     Lack {
-        name: if container { "container" } else { "namespaces-refused" },
+        name: if container { "container" } else { "namespaces-refused" }.into(),
         what: what.into(),
         remedy: "allow user namespaces, or accept a weaker sandbox with `confinement.minimum = \
                  \"landlock\"`"
@@ -219,7 +219,7 @@ fn unknown_denial() -> Lack {
 
 fn no_landlock() -> Lack {
     Lack {
-        name: "no-landlock",
+        name: "no-landlock".into(),
         what: "this kernel has no Landlock, or Landlock is disabled".into(),
         remedy: "use Linux 5.13 or newer, with `landlock` in the boot parameter `lsm=`".into(),
     }
@@ -233,7 +233,7 @@ fn no_fuse() -> Option<Lack> {
         _ => "sudo modprobe fuse, or start the container with --device /dev/fuse",
     };
     Some(Lack {
-        name: "no-fuse",
+        name: "no-fuse".into(),
         what: format!(
             "/dev/fuse cannot be opened ({error}); every open is intercepted by seccomp instead"
         ),

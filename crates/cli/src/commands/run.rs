@@ -8,9 +8,8 @@ use std::process::ExitCode;
 
 use model::Plan;
 use run::{ErrorKind, Event, Request, Writer};
-use sandbox::{Attribution, Enforcement};
 
-use crate::args::{AttributionName, EnforcementName, RunArgs};
+use crate::args::RunArgs;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
@@ -54,15 +53,8 @@ fn request(args: &RunArgs) -> Result<Request, Failure> {
         ignore_untrusted: false,
         learn: args.learn,
         mechanisms: sandbox::Requested {
-            enforcement: match args.enforcement {
-                EnforcementName::Namespaces => Enforcement::Namespaces,
-                EnforcementName::Landlock => Enforcement::Landlock,
-            },
-            attribution: match args.attribution {
-                AttributionName::Tripwire => Attribution::Tripwire,
-                AttributionName::Notify => Attribution::Notify,
-                AttributionName::Inferred => Attribution::Inferred,
-            },
+            enforcement: args.enforcement,
+            attribution: args.attribution,
         },
         events_file: events_file.map(PathBuf::from),
     })

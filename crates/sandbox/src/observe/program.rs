@@ -4,10 +4,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
 
 use rustix::fs::{Mode, OFlags};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// A process inside, as it was while its call waited.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
     /// Its number, as the run counts.
     pub pid: u32,
