@@ -4,10 +4,10 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use fixtures::{TestEnv, User, users};
+use fixtures::{TestEnv, User, eventually, users};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::traces::{Traces, processes};
+use crate::traces::Traces;
 
 /// Works, forks, and leaves a daemon that has nothing to do with its parents any more.
 const SCRIPT: &str = "while :; do echo tick >> ticks; sleep 0.01; done & \
@@ -92,11 +92,8 @@ fn start_time(yard: &TestEnv, options: &[&str]) -> Duration {
     let ticks = yard.project().join("ticks");
     let since = Instant::now();
     let mut child = start(yard, options);
-    while !ticks.exists() && since.elapsed() < Duration::from_secs(60) {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    eventually(|| ticks.exists().then_some(()));
     let time = since.elapsed();
-    assert!(ticks.exists(), "nothing happened; {:?}", processes(yard));
     child.kill().unwrap();
     child.wait().unwrap();
     let _ = std::fs::remove_file(ticks);

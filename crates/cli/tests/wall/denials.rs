@@ -26,8 +26,11 @@ os.chmod(\"n\", 0o755)
 open(\"ready\", \"w\")
 while not os.path.exists(\"made\"):
     time.sleep(0.05)
-time.sleep(3)
-print(open(\"n/key.pem\").read())
+# It is hidden as soon as it is seen, or the run has been stopped: then this ends with an error.
+for n in range(600):
+    text = open(\"n/key.pem\").read()
+    time.sleep(0.1)
+print(text)
 '";
         let ran = yard.run(&[], script);
         host.wait().unwrap();
@@ -57,14 +60,14 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
             let mut host = yard.command("/bin/bash");
             let script = format!(
                 "until [ -e ready ]; do sleep 0.05; done; mkdir -p {dir}; echo SECRET > {dir}/.k
-                mv {dir}/.k {dir}/key.pem; sleep 0.2; touch made"
+                mv {dir}/.k {dir}/key.pem; touch made"
             );
             let mut host = host.args(["-c", &script]).spawn().unwrap();
             let ran = yard.run(
                 &[],
                 &format!(
                     "touch ready; until [ -e made ]; do sleep 0.05; done
-                    for n in $(seq 100); do cat {dir}/key.pem > /dev/null; sleep 0.1; done
+                    for n in $(seq 600); do cat {dir}/key.pem > /dev/null; sleep 0.1; done
                     cat {dir}/key.pem"
                 ),
             );

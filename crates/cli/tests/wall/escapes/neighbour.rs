@@ -6,9 +6,8 @@ use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
-use fixtures::TestEnv;
+use fixtures::{TestEnv, eventually};
 
 /// The neighbour, and what it told.
 pub(super) struct Neighbour {
@@ -16,9 +15,6 @@ pub(super) struct Neighbour {
     lines: Arc<Mutex<Vec<String>>>,
     asked: u32,
 }
-
-/// How long the neighbour may take; a machine can be busy.
-const PATIENCE: Duration = Duration::from_mins(1);
 
 impl Neighbour {
     /// Starts it, and takes down what it tells about itself.
@@ -69,11 +65,7 @@ impl Neighbour {
             self.asked += 1;
             let word = format!("ping {}", self.asked);
             writeln!(self.process.stdin.as_mut().unwrap(), "{word}").unwrap();
-            let since = Instant::now();
-            while !self.lines.lock().unwrap().contains(&word) {
-                assert!(since.elapsed() < PATIENCE, "the neighbour does not answer");
-                std::thread::sleep(Duration::from_millis(1));
-            }
+            eventually(|| self.lines.lock().unwrap().contains(&word).then_some(()));
         }
     }
 }
