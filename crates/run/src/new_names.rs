@@ -46,7 +46,7 @@ impl NewNames {
         Self::new(names, frozen, dangling, repositories, worktree, since)
     }
 
-    fn new(
+    pub(crate) fn new(
         before: impl IntoIterator<Item = AbsPath>,
         frozen: impl IntoIterator<Item = AbsPath>,
         dangling: impl IntoIterator<Item = AbsPath>,
@@ -205,3 +205,6 @@ pub(crate) fn repository(path: &AbsPath) -> Option<(AbsPath, PathBuf)> {
     let below = components.iter().skip(at + 1).collect();
     Some((AbsPath::lexical(&git).ok()?, below))
 }
+
+#[cfg(test)]
+mod tests;

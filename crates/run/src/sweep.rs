@@ -288,3 +288,6 @@ fn move_aside(path: &Path) -> Option<PathBuf> {
 
 /// Characters of a name that leave room for what is added to it.
 const MOST_NAME: usize = 40;
+
+#[cfg(test)]
+mod tests;
