@@ -56,7 +56,7 @@ impl Workspace {
             [self.at("odd")],
             worktree,
             // Everything on disk is older than this.
-            SystemTime::now() + Duration::from_secs(60),
+            SystemTime::now() + Duration::from_mins(1),
         )
     }
 

@@ -109,7 +109,7 @@ fn a_directory_that_git_takes_for_a_repository_names_no_programs() {
         write(dir.path(), more);
         let r: PathBuf = dir.path().join("r");
         // If it was a repository before, what is older than the run is the user's.
-        let later = SystemTime::now() + std::time::Duration::from_secs(60);
+        let later = SystemTime::now() + std::time::Duration::from_mins(1);
         assert!(disarm(&r, Some(later)).is_empty(), "{what:?} {more:?}");
         let found = disarm(&r, None);
         assert_eq!(moved(dir.path(), found), aside, "{what:?} {more:?}");
