@@ -27,7 +27,7 @@ pub struct Agent {
     pub own_files: OwnFiles,
     /// Where its settings are.
     pub settings: SettingsFiles,
-    /// What it needs of the host behind the wall.
+    /// What it needs of the host inside the sandbox.
     pub in_run: InRun,
     /// The hook events to install, with their matcher.
     pub hook_events: &'static [(&'static str, Option<&'static str>)],
@@ -68,7 +68,7 @@ pub struct OwnFiles {
     pub temp_dir_variable: &'static str,
 }
 
-/// What an agent needs of the host to run behind the wall. Paths are below home; `{project}` is the
+/// What an agent needs of the host to run in the sandbox. Paths are below home; `{project}` is the
 /// workspace as the agent spells it in names of its own files.
 #[derive(Debug, Clone, Copy)]
 pub struct InRun {
@@ -81,7 +81,7 @@ pub struct InRun {
     /// Files that it would replace in the home directory itself, and where it finds a private copy
     /// of them instead.
     pub copied: &'static [(&'static str, &'static str)],
-    /// Variables that pass. A final `*` stands for any ending.
+    /// Variables that pass. A final `*` matches any ending.
     pub variables: &'static [&'static str],
     /// Variables that are set, unless the user has set them; `{home}` is the home directory.
     pub set: &'static [(&'static str, &'static str)],
@@ -167,7 +167,7 @@ impl HookCommand {
         self.args.get(known..).unwrap_or_default()
     }
 
-    /// What stands in the `command` field.
+    /// The value of the `command` field.
     pub fn command_field(&self) -> String {
         match self.form {
             Form::Exec => self.program.clone(),
@@ -190,7 +190,7 @@ pub struct Reply {
 /// Why a hook call makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DecodeError {
-    /// It is no JSON, or not the shape that this agent sends.
+    /// It is not JSON, or not in the shape that this agent sends.
     #[error("the hook input is not a call from {agent}: {why}")]
     Malformed {
         /// The agent.

@@ -1,4 +1,4 @@
-//! What an agent cannot honour becomes a refusal. Never the other way round.
+//! A decision that an agent cannot carry out becomes a denial. It never gets less strict.
 
 use model::{Decision, Event, Mode, Origin, Reason, Remedy, Rule, Verdict};
 
@@ -6,8 +6,8 @@ use crate::Agent;
 
 /// The decision as this agent can carry it out.
 ///
-/// A question that nobody can answer is refused. A corrected call that the agent would ignore is
-/// refused with the correction spelt out, because the alternative is that the original runs.
+/// A question that no one can answer is denied. A corrected call that the agent would ignore is
+/// denied, and the message has the correction; otherwise the original would run.
 pub fn degrade(agent: &Agent, event: &Event, decision: Decision) -> Decision {
     if decision.verdict() == Verdict::Deny {
         return decision;

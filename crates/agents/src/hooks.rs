@@ -20,7 +20,7 @@ const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Why settings cannot be edited.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EditError {
-    /// The file is no JSON. Agents take no comments and no final commas, and ignore such a file.
+    /// The file is not JSON. Agents take no comments and no final commas, and ignore such a file.
     #[error("the settings are not valid JSON, so the agent ignores all of them: {0}")]
     Broken(String),
     /// A key holds something else than this agent would put there.
@@ -78,7 +78,7 @@ pub fn install(
     }
     let edited = root.to_string();
     let value = parse_strictly(&edited)?;
-    if !wanted.iter().all(|group| group.stands_in(&value)) {
+    if !wanted.iter().all(|group| group.is_in(&value)) {
         return Err(EditError::Twice);
     }
     Ok(format!("{mark}{edited}"))

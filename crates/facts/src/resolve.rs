@@ -1,7 +1,8 @@
 //! Where a path really leads: component by component, as the kernel walks it.
 //!
 //! A path need not exist. Links are followed as far as there are any, `..` goes to the parent of
-//! where the walk stands, and what is missing is appended to the nearest existing directory.
+//! the current directory of the walk, and what is missing is appended to the nearest existing
+//! directory.
 //! What cannot be walked is an error, and an error is never "inside".
 
 use std::collections::HashMap;
@@ -28,12 +29,12 @@ pub struct Resolver {
 enum Entry {
     Missing,
     Link(PathBuf),
-    /// A directory, a file or anything else that is no link.
+    /// A directory, a file or anything else that is not a link.
     Other,
 }
 
-/// What somebody else finds at a path where that differs from what stands here: where the link
-/// there leads, or why there is none, as `readlink` says it.
+/// What another process finds at a path where that differs from what we find: the target of the
+/// link, or the error, as `readlink` reports them.
 pub type Elsewhere<'a> = &'a dyn Fn(&AbsPath) -> Option<io::Result<PathBuf>>;
 
 impl Resolver {
@@ -42,7 +43,7 @@ impl Resolver {
         self.resolve_for(path, &|_| None)
     }
 
-    /// Where it leads for somebody who sees some places differently.
+    /// Where it leads for a process that sees some places differently.
     pub fn resolve_for(
         &mut self,
         path: &Path,
@@ -51,7 +52,7 @@ impl Resolver {
         self.walk(path, elsewhere).map(|walk| walk.at)
     }
 
-    /// Where an absolute path leads, and the links on the way, each where it really stands.
+    /// Where an absolute path leads, and the links on the way, each by its real path.
     pub fn follow(&mut self, path: &Path) -> Result<(AbsPath, Vec<AbsPath>), Unresolvable> {
         self.walk(path, &|_| None).map(|walk| (walk.at, walk.links))
     }
@@ -129,7 +130,7 @@ impl Resolver {
     }
 }
 
-/// What stands at a path whose parent is known to be free of links.
+/// What is at a path whose parent is known to be free of links.
 fn look(path: &Path) -> Result<Entry, Unresolvable> {
     told(std::fs::read_link(path))
 }

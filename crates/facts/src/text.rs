@@ -1,4 +1,4 @@
-//! Small text files, read without trusting what stands in their place.
+//! Small text files, read without trusting that the path is a regular file.
 
 use std::io::Read;
 use std::path::Path;
@@ -7,7 +7,7 @@ use model::FileText;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-/// Settings and configuration are small. Anything larger is no such file.
+/// Settings and configuration are small. Anything larger is something else.
 pub const LARGEST_TEXT: usize = 1 << 20;
 
 /// Reads a small regular file. A pipe or device in its place is not waited for.

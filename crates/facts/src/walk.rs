@@ -22,7 +22,7 @@ pub enum Visit<'a> {
     Unreadable(&'a AbsPath),
 }
 
-/// The kernel takes no longer paths, so nobody can be told anything about what lies there.
+/// The kernel accepts no longer paths, so nothing there can be reported.
 const PATH_MAX: usize = 4096;
 
 /// Walks a tree.

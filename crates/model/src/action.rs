@@ -44,14 +44,14 @@ pub enum Action {
         /// The command.
         by: String,
     },
-    /// A command brings content from outside to a file or directory.
+    /// A command downloads or unpacks content to a file or directory.
     Fetch(Box<Fetch>),
-    /// A command runs content from outside that nobody has seen.
+    /// A command runs downloaded content that no one has reviewed.
     RunFetched {
         /// The part that does.
         part: String,
     },
-    /// A part of a command that nobody can know before it runs.
+    /// A part of a command that cannot be known before it runs.
     Opaque {
         /// The part.
         part: String,
@@ -92,7 +92,7 @@ pub enum Action {
     },
 }
 
-/// Content from outside on its way to disk.
+/// A download on its way to disk.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Fetch {
     /// The program, in words: `git clone`.
@@ -103,7 +103,7 @@ pub struct Fetch {
     pub corrected: PathBuf,
     /// What makes the command land there; empty where no edit can.
     pub edits: Vec<Edit>,
-    /// Where the command stands in its text.
+    /// The byte offset of the command in its text.
     pub at: usize,
     /// How to get the content in an allowed way where no edit can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -129,7 +129,7 @@ impl Access {
         }
     }
 
-    /// "reading …", for refusals.
+    /// "reading …", for messages.
     pub fn gerund(self) -> &'static str {
         match self {
             Self::Read => "reading",

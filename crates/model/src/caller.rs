@@ -1,15 +1,15 @@
-//! [`Caller`]: somebody inside who came to a socket of the run's network.
+//! [`Caller`]: a client inside the sandbox that connected to a listener of the run's network.
 
 use std::net::SocketAddr;
 
-/// A client of one of the doors, by both ends of its connection. Together they name one socket.
+/// A client of a listener, by both ends of its connection. Together they name one socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Caller {
-    /// By which protocol it came.
+    /// The protocol.
     pub transport: Transport,
     /// The client's own end.
     pub end: SocketAddr,
-    /// The end at the door.
+    /// The listener's end.
     pub door: SocketAddr,
 }
 

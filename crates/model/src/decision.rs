@@ -52,7 +52,7 @@ pub struct Reason {
     pub origin: Origin,
     /// What was tried and why it gets this verdict, as one sentence.
     pub text: String,
-    /// The cause alone, for a reader who has been told what was tried; none where `text` is that.
+    /// The cause alone, for a reader who already knows what was tried; none where `text` is the cause.
     #[serde(skip)]
     pub cause: Option<String>,
     /// What to do instead, or what would allow it.

@@ -21,19 +21,19 @@ pub struct DomainRule {
 /// The ports that an entry without a port grants.
 const USUAL_PORTS: [u16; 2] = [80, 443];
 
-/// Why a text is no domain rule.
+/// Why a text is not a domain rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DomainError {
     /// A scheme or path is there: the entry looks like a URL.
     #[error("`{0}` is a URL; write only the host name, such as `example.org`")]
     Url(String),
-    /// The port is no number from 1 to 65535.
+    /// The port is not a number from 1 to 65535.
     #[error("`{0}` has an invalid port; expected a number from 1 to 65535")]
     Port(String),
-    /// `*` stands somewhere else than as the first label.
+    /// `*` is not the first label.
     #[error("`{0}` has a `*` in the wrong place; only a leading `*.` is supported")]
     Wildcard(String),
-    /// What is left is no host.
+    /// The rest is not a host.
     #[error("`{0}` is not a host name: {1}")]
     Name(String, HostError),
 }
@@ -63,7 +63,7 @@ impl DomainRule {
     }
 
     /// The rule that covers one host on one port, and nothing else. The usual ports are not named:
-    /// whoever grants a web site means both of them.
+    /// a grant of a web site is meant for both of them.
     pub fn exact(host: Host, port: u16) -> Self {
         let port = (!USUAL_PORTS.contains(&port)).then_some(port);
         Self { host, subdomains: false, port }

@@ -11,7 +11,7 @@ pub struct Edit {
     pub start: usize,
     /// Where it ends.
     pub end: usize,
-    /// What stands there afterwards.
+    /// The new text.
     pub text: String,
 }
 

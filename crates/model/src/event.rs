@@ -30,7 +30,7 @@ impl Event {
 pub enum EventKind {
     /// A tool is about to run.
     BeforeTool(ToolCall),
-    /// A session or a subagent starts, and can be told the rules. Holds the event's own name.
+    /// A session or a subagent starts, and can be given the rules. Holds the event's own name.
     Started(String),
     /// A settings file changed while the agent runs; `None` where the agent names no file.
     SettingsChanged(Option<PathBuf>),
@@ -47,11 +47,11 @@ pub struct ToolCall {
     pub input: Map<String, Value>,
 }
 
-/// Whether somebody can be asked in the agent's current permission mode.
+/// Whether a person can be asked in the agent's current permission mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// The agent shows a prompt, or refuses where there is no terminal.
+    /// The agent shows a prompt, or denies the call where there is no terminal.
     Asks,
-    /// The agent was told not to ask.
+    /// The agent runs in a mode in which it never asks.
     NeverAsks,
 }

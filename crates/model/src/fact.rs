@@ -14,7 +14,7 @@ pub enum Query {
     Text(PathBuf),
 }
 
-/// Why a path leads nowhere that can be named.
+/// Why a path cannot be resolved.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unresolvable {
     /// More links than any kernel follows, or links in a circle.
@@ -23,13 +23,13 @@ pub enum Unresolvable {
     /// A component that no file system takes.
     #[error("the name is too long")]
     TooLong,
-    /// A component below something that is no directory.
+    /// A component below something that is not a directory.
     #[error("a component of the path is not a directory")]
     NotADirectory,
     /// `..` behind a component that does not exist.
     #[error("`..` follows a directory that does not exist")]
     ClimbsFromMissing,
-    /// The operating system refused to say.
+    /// The operating system reported another error.
     #[error("{0}")]
     Refused(String),
 }
@@ -45,7 +45,7 @@ pub enum FileText {
     Unreadable(String),
 }
 
-/// The answers. A question that was not asked counts as refused.
+/// The answers. A question that was not asked has no answer, which is an error.
 #[derive(Debug, Clone, Default)]
 pub struct Facts {
     resolved: HashMap<PathBuf, Result<AbsPath, Unresolvable>>,

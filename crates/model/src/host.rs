@@ -20,7 +20,7 @@ enum Kind {
     Address(IpAddr),
 }
 
-/// Why a text names no host.
+/// Why a text is not a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum HostError {
     /// Nothing is there.
@@ -29,7 +29,7 @@ pub enum HostError {
     /// A control character, a blank or a NUL byte.
     #[error("it contains whitespace or a control character")]
     Blank,
-    /// `user@` stands in front.
+    /// `user@` is in front.
     #[error("it contains a user name")]
     User,
     /// A slash, backslash, `?` or `#`: parts of a URL.
@@ -56,10 +56,10 @@ pub enum HostError {
     /// More than 253 bytes.
     #[error("the name is longer than 253 bytes")]
     LongName,
-    /// The last label is a number, and the whole is no IPv4 address.
+    /// The last label is a number, but the whole is not an IPv4 address.
     #[error("it ends in a number but is not an IPv4 address")]
     Number,
-    /// What is no label of an internationalised name.
+    /// A label that is not valid in an internationalized name.
     #[error("it is not a valid internationalized name")]
     Idn,
     /// A character that host names cannot have, or `-` at the end of a label.
@@ -68,7 +68,7 @@ pub enum HostError {
 }
 
 impl Host {
-    /// Reads a host that stands alone: no port, no user, no URL around it.
+    /// Reads a host alone: no port, no user, no URL around it.
     pub fn parse(text: &str) -> Result<Self, HostError> {
         refuse_foreign_parts(text)?;
         if let Some(inner) = text.strip_prefix('[') {
@@ -92,7 +92,7 @@ impl Host {
 
     /// Reads `host` or `host:port`, as in the target of CONNECT and in a Host header.
     ///
-    /// An IPv6 address needs its brackets here: without them nobody can tell where the port begins.
+    /// An IPv6 address needs its brackets here: without them it is ambiguous where the port begins.
     pub fn parse_authority(text: &str) -> Result<(Self, Option<u16>), HostError> {
         refuse_foreign_parts(text)?;
         let (host, port) = match text.rsplit_once(':') {
@@ -163,7 +163,7 @@ impl Host {
 }
 
 impl From<IpAddr> for Host {
-    /// An IPv4 address in IPv6 clothes is an IPv4 address.
+    /// An IPv4-mapped IPv6 address is an IPv4 address.
     fn from(address: IpAddr) -> Self {
         Self(Kind::Address(address.to_canonical()))
     }
@@ -192,8 +192,8 @@ impl From<Host> for String {
     }
 }
 
-/// What never belongs to a host, each with its own word. Percent signs are not decoded: whoever
-/// decodes them later would mean another host than the one that was judged.
+/// Rejects what is never part of a host. Percent signs are not decoded: a program that decodes them
+/// later would reach another host than the one that was judged.
 fn refuse_foreign_parts(text: &str) -> Result<(), HostError> {
     if text.is_empty() {
         return Err(HostError::Empty);

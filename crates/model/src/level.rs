@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// How much ground a run gets. Each level allows everything the one below allows.
+/// How much a run may do. Each level allows everything the one below allows.
 #[derive(
     Debug,
     Clone,

@@ -1,6 +1,6 @@
-//! The plain data every part of Ringwall speaks, each concept defined once.
+//! The data types that all parts of Ringwall share, each concept defined once.
 //!
-//! Owns the words of the design: [`Action`], [`Verdict`], [`Decision`], [`AbsPath`], [`Level`],
+//! Owns [`Action`], [`Verdict`], [`Decision`], [`AbsPath`], [`Level`],
 //! [`Record`]. Does not decide anything, and does no I/O.
 
 mod action;

@@ -61,7 +61,7 @@ impl fmt::Display for Origin {
 pub struct Sourced<T> {
     /// The value.
     pub value: T,
-    /// Who says so.
+    /// Where it is set.
     pub origin: Origin,
 }
 

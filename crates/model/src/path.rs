@@ -24,7 +24,7 @@ impl PartialEq for AbsPath {
     }
 }
 
-// As by component: what lies in a directory comes right after it, before names that are longer than
+// As by component: what is in a directory comes right after it, before names that are longer than
 // the directory's own.
 impl Ord for AbsPath {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -50,7 +50,7 @@ impl std::hash::Hash for AbsPath {
     }
 }
 
-// A path that is no text is still told, as nearly as text can; between processes it is exact.
+// A path that is not text is shown as nearly as text can; between processes it is exact.
 impl Serialize for AbsPath {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
@@ -72,7 +72,7 @@ impl<'de> Deserialize<'de> for AbsPath {
     }
 }
 
-/// Why a text is no usable path.
+/// Why a text is not a usable path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PathError {
     /// Nothing there.
@@ -125,7 +125,7 @@ impl AbsPath {
         &self.0
     }
 
-    /// Whether this is `ancestor` or lies below it.
+    /// Whether this is `ancestor` or a path below it.
     pub fn is_within(&self, ancestor: &Self) -> bool {
         let (own, above) = (self.0.as_os_str().as_bytes(), ancestor.0.as_os_str().as_bytes());
         // Lengths first: asked of a whole plan, the names themselves are seldom looked at.
@@ -148,7 +148,7 @@ impl AbsPath {
         Self(self.0.parent().unwrap_or(&self.0).to_path_buf())
     }
 
-    /// This path, and everything that it lies in, up to the root.
+    /// This path, and every directory above it, up to the root.
     pub fn ancestors(&self) -> impl Iterator<Item = Self> {
         self.0.ancestors().map(|path| Self(path.to_path_buf()))
     }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(try_from = "String", into = "String")]
 pub struct ByteSize(pub u64);
 
-/// The text is no size.
+/// The text is not a size.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("invalid size `{0}`; expected a number and a unit, such as `512MiB` or `8GiB`")]
 pub struct ByteSizeError(String);

@@ -13,7 +13,7 @@ pub struct Record {
     pub agent: String,
     /// The agent's session.
     pub session: String,
-    /// The ground it was given.
+    /// The workspace it was given.
     pub workspace: String,
     /// The tool or event.
     pub tool: String,
@@ -21,7 +21,7 @@ pub struct Record {
     pub actions: Vec<Action>,
     /// What it got.
     pub verdict: Verdict,
-    /// The rules that decided, each with its place.
+    /// The rules that decided, each with its origin.
     pub rules: Vec<String>,
     /// SHA-256 over the configuration in force, shortened.
     pub config: String,

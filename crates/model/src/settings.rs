@@ -9,10 +9,10 @@ pub struct SettingsRules {
     /// The keys that switch hooks off.
     pub off_switches: &'static [OffSwitch],
     /// The variables below `env` that switch hooks off or start something else in their place. A
-    /// `*` at the end stands for any rest, here and below.
+    /// final `*` matches any ending, here and below.
     pub off_variables: &'static [&'static str],
-    /// The variables below `env` that move the agent's own directories.
-    pub ground_variables: &'static [&'static str],
+    /// The variables below `env` that change where the agent keeps its own directories.
+    pub location_variables: &'static [&'static str],
     /// What the agent expects under a key. It ignores a file that holds anything else there, hooks
     /// and all.
     pub shapes: &'static [(&'static str, Shape)],
@@ -21,7 +21,7 @@ pub struct SettingsRules {
 /// A key of an agent's settings that switches hooks off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OffSwitch {
-    /// Where it stands, as a JSON pointer.
+    /// Its place, as a JSON pointer.
     pub pointer: &'static str,
     /// The value that leaves hooks on. Anything else counts as off; an absent key is on.
     pub on: bool,
@@ -42,7 +42,7 @@ pub enum Shape {
     Hooks,
 }
 
-/// A group of hooks that calls us, and the event it stands under.
+/// A group of hooks that calls us, and the event that it belongs to.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct HookGroup {
     /// The event.
@@ -57,8 +57,8 @@ impl HookGroup {
         self.group.pointer("/hooks/0")
     }
 
-    /// Whether settings hold it. Entries of others may stand beside ours, nothing else may differ.
-    pub fn stands_in(&self, settings: &Value) -> bool {
+    /// Whether settings hold it. They may hold other entries beside ours, and nothing else may differ.
+    pub fn is_in(&self, settings: &Value) -> bool {
         let groups = settings.get("hooks").and_then(|hooks| hooks.get(&self.event));
         let entry = self.entry();
         groups.and_then(Value::as_array).into_iter().flatten().any(|found| {

@@ -53,7 +53,7 @@ pub enum Effect {
 /// Whether a tool works without a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Presence {
-    /// Without it the call means nothing, so it is refused.
+    /// Without it the call means nothing, so it is denied.
     Required,
     /// Without it the tool works on the workspace, or does not use it.
     Optional,

@@ -1,4 +1,4 @@
-//! The ground an agent was given: the places that rules are measured against.
+//! [`Context`]: the workspace, and the other places that rules are measured against.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ pub struct Context {
     /// Other places of the same repository: the host checkout of a linked worktree, its sibling
     /// worktrees and their git directories. No command may work there.
     pub closed: Vec<AbsPath>,
-    /// Why the workspace is no ground to stand on, if it is not.
+    /// Why the workspace cannot be used, if it cannot.
     pub unfit: Option<String>,
     /// What the agent itself must read outside the workspace.
     pub agent_files: Vec<Sourced<PathRule>>,

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Nothing here touches the file system, the environment or the clock. Nothing here can fail: a
-//! refusal is a result, and what cannot be known is a value.
+//! denial is a result, and what cannot be known is a value.
 
 mod context;
 mod evaluate;
@@ -34,5 +34,5 @@ pub use rules::{
     AuditRules, Confinement, Environment, Filesystem, Git, Guard, Limits, Network, OnAuditFailure,
     OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,
 };
-pub use settings::{hooks_off, moves_ground, wrong_shape};
+pub use settings::{hooks_off, relocates_hook, wrong_shape};
 pub use shell::{Outline, Scene, outline};

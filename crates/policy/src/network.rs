@@ -1,4 +1,4 @@
-//! What a connection gets: one set of functions for every way out of the wall.
+//! What a connection gets: one set of functions for every way out of the sandbox.
 //!
 //! The proxy asks five questions in this order: may the name be looked up, may the host be reached
 //! on this port, may this address be dialled for it, does TLS name the same server, does the HTTP
@@ -149,7 +149,7 @@ pub fn dial(rules: &NetworkRules, host: &Host, port: u16, address: IpAddr) -> Re
     {
         return allow(Rule::LocalPorts, own.origin.clone(), host, port);
     }
-    // Whoever grants an address by itself means that address.
+    // An entry that names an address allows exactly that address.
     let own =
         |rule: &&Sourced<DomainRule>| host.address().is_some() && rule.value.grants(host, port);
     if let Some(rule) = rules.allowed.iter().find(own) {
@@ -176,7 +176,7 @@ pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerN
         ServerName::Named(name) if name == asked => {
             allow(Rule::ServerName, Origin::BuiltIn, asked, port)
         }
-        // An address names no server, so the name that is given has to stand for itself.
+        // An address names no server, so the given name must be allowed by itself.
         ServerName::Named(name) if asked.address().is_some() => connect(rules, name, port),
         ServerName::Named(name) => {
             let text = format!("TLS to `{asked}` on port {port} names another server, `{name}`");
@@ -225,7 +225,7 @@ pub fn request_host(
         .with(Remedy::advice(format!("connect to `{said}` directly")))
 }
 
-/// The refusal of a host that cannot be read.
+/// The denial of a host that cannot be parsed.
 pub fn unreadable_host(text: &str, error: HostError) -> Reason {
     let text = format!("`{}` is not a valid host: {error}", text.escape_debug());
     Reason::deny(Rule::HostName, Origin::BuiltIn, text)

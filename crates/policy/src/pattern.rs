@@ -33,10 +33,10 @@ enum Shape {
     InWorkspace(PathBuf),
 }
 
-/// Why a text is no path rule.
+/// Why a text is not a path rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PathRuleError {
-    /// The text is no path.
+    /// The text is not a path.
     #[error("`{text}`: {error}")]
     Path {
         /// The rule as written.
@@ -44,13 +44,13 @@ pub enum PathRuleError {
         /// What is wrong with it.
         error: PathError,
     },
-    /// `..` behind a wildcard has no fixed meaning.
+    /// `..` after a wildcard has no fixed meaning.
     #[error("`{0}`: `..` cannot follow a wildcard")]
     Climbs(String),
 }
 
 impl PathRule {
-    /// Reads a rule that stands in a file in `base`.
+    /// Reads a rule from a file in the directory `base`.
     pub fn parse(text: &str, base: &Path, home: &AbsPath) -> Result<Self, PathRuleError> {
         let wrong = |error| PathRuleError::Path { text: text.into(), error };
         let (literal, glob) = split_at_wildcard(text);
@@ -179,7 +179,7 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     Cow::Owned(visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect())
 }
 
-/// Characters that HFS+ ignores in file names; git refuses `.git` spelt with them, so do we.
+/// Characters that HFS+ ignores in file names; git rejects `.git` spelt with them, and so do we.
 fn is_invisible(character: char) -> bool {
     matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
 }
@@ -197,9 +197,9 @@ fn glob_covers(glob: &str, prefix: &Path, path: &AbsPath, case: Case) -> bool {
         Some(folded) => {
             let text = part.to_string_lossy();
             fast_glob::glob_match(folded.as_ref(), fold(&text).as_ref())
-                // Folding can take a letter out of what `[!a-z]` stands for.
+                // Folding can take a letter out of what `[!a-z]` matches.
                 || (glob.contains('[') && exact(part))
-                // A `?` stands for one byte only.
+                // A `?` matches one byte only.
                 || (!text.is_ascii() && fast_glob::glob_match(folded.as_ref(), in_bytes(&text)))
         }
     })

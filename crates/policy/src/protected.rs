@@ -12,7 +12,7 @@ use crate::pattern::fold;
 /// A name, or a short path of names, protected wherever it occurs.
 #[derive(Debug, Clone, Copy)]
 pub struct ProtectedName {
-    /// The components, in lower case. They match anywhere in a path; a leading `*` stands for any
+    /// The components, in lower case. They match anywhere in a path; a leading `*` matches any
     /// beginning of a name, also for none.
     pub path: &'static [&'static str],
     /// Whether everything below is protected too.

@@ -11,7 +11,7 @@ use crate::PathRule;
 /// The effective rules. Built by the `config` crate from layered files.
 #[derive(Debug, Clone, Serialize)]
 pub struct Policy {
-    /// How much ground the agent gets.
+    /// How much the agent may do.
     pub level: Sourced<Level>,
     /// Named stages of work.
     pub phases: BTreeMap<String, Phase>,
@@ -25,7 +25,7 @@ pub struct Policy {
     pub quarantine: Quarantine,
     /// How the guard treats what it cannot know.
     pub guard: Guard,
-    /// What a refused attempt inside the wall does.
+    /// What a denied attempt inside the sandbox does.
     pub violation: Violation,
     /// Resources.
     pub limits: Limits,
@@ -33,7 +33,7 @@ pub struct Policy {
     pub audit: AuditRules,
     /// Git specifics.
     pub git: Git,
-    /// The least wall that is accepted.
+    /// The weakest sandbox that is accepted.
     pub confinement: Confinement,
 }
 
@@ -46,7 +46,7 @@ pub struct Phase {
     pub allow_write: Vec<Sourced<PathRule>>,
 }
 
-/// Rules about paths. Deny beats allow, wherever either stands.
+/// Rules about paths. Deny beats allow, whichever file they are in.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct Filesystem {
     /// Readable besides the workspace.
@@ -100,7 +100,7 @@ pub struct Environment {
 pub struct Quarantine {
     /// The directory.
     pub dir: Option<Sourced<PathRule>>,
-    /// Whether a call is corrected or only refused.
+    /// Whether a call is corrected or only denied.
     pub mode: Sourced<QuarantineMode>,
 }
 
@@ -110,9 +110,9 @@ pub struct Quarantine {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum QuarantineMode {
-    /// The corrected call is sent back where the agent honours it, else refused with it.
+    /// The corrected call is sent back where the agent supports that, else the call is denied.
     Redirect,
-    /// Always refused.
+    /// Always denied.
     Block,
 }
 
@@ -133,26 +133,26 @@ pub struct Guard {
 pub enum OnError {
     /// Runs, and every record says so.
     Allow,
-    /// Is refused.
+    /// Is denied.
     Deny,
 }
 
-/// What a refused attempt inside the wall does.
+/// What a denied attempt inside the sandbox does.
 #[derive(Debug, Clone, Serialize)]
 pub struct Violation {
-    /// Stop the run, or only refuse.
+    /// Stop the run, or only deny the attempt.
     pub action: Sourced<ViolationAction>,
     /// The same for names that are looked up and not connected to.
     pub lookups: Sourced<ViolationAction>,
 }
 
-/// What a refused attempt inside the wall does.
+/// What a denied attempt inside the sandbox does.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum ViolationAction {
-    /// The attempt is refused and the run goes on.
+    /// The attempt is denied and the run continues.
     Deny,
     /// The whole process tree is killed before the call returns.
     Stop,
@@ -188,7 +188,7 @@ pub struct AuditRules {
 pub enum OnAuditFailure {
     /// Its own decision, with a warning each time.
     Warn,
-    /// A refusal.
+    /// It is denied.
     Deny,
 }
 
@@ -199,10 +199,10 @@ pub struct Git {
     pub pin_env: Sourced<bool>,
 }
 
-/// The least wall that is accepted.
+/// The weakest sandbox that is accepted.
 #[derive(Debug, Clone, Serialize)]
 pub struct Confinement {
-    /// A run on less than this is refused.
+    /// A run with less than this is denied.
     pub minimum: Sourced<Enforcement>,
 }
 

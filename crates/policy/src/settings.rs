@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// The variables that decide where we find our configuration and state, or what a program really
 /// runs, whichever agent sets them.
-const GROUND_VARIABLES: &[&str] = &[
+const LOCATION_VARIABLES: &[&str] = &[
     "HOME",
     "PATH",
     "XDG_*",
@@ -35,8 +35,9 @@ pub fn hooks_off(rules: &SettingsRules, settings: &Value) -> Option<String> {
     Some(format!("`env.{name}` switches hooks off"))
 }
 
-/// The first variable that moves the ground hooks stand on, and that `accepted` does not set alike.
-pub fn moves_ground<'a>(
+/// The first variable that changes which files or programs our hook uses, unless `accepted` sets it
+/// to the same value.
+pub fn relocates_hook<'a>(
     rules: &SettingsRules,
     settings: &'a Value,
     accepted: &Value,
@@ -45,11 +46,11 @@ pub fn moves_ground<'a>(
         accepted.get("env").and_then(|env| env.get(name)).is_some_and(|known| known == value)
     };
     let mut moving = variables(settings)
-        .filter(|(name, _)| any(GROUND_VARIABLES, name) || any(rules.ground_variables, name));
+        .filter(|(name, _)| any(LOCATION_VARIABLES, name) || any(rules.location_variables, name));
     moving.find(|(name, value)| !known(name, value)).map(|(name, _)| name.as_str())
 }
 
-/// The first key under which the agent cannot use what stands there. It ignores the whole file.
+/// The first key whose value the agent cannot use. The agent then ignores the whole file.
 pub fn wrong_shape<'a>(rules: &SettingsRules, settings: &'a Value) -> Option<&'a str> {
     first(rules, settings, &Value::Null, |fit| fit == Fit::Wrong)
 }
@@ -182,7 +183,7 @@ mod tests {
     const RULES: SettingsRules = SettingsRules {
         off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
         off_variables: &["BARE", "SHELL_*"],
-        ground_variables: &["AGENT_DIR"],
+        location_variables: &["AGENT_DIR"],
         shapes: &[
             ("model", Shape::Text),
             ("verbose", Shape::Switch),
@@ -213,12 +214,12 @@ mod tests {
             ["HOME", "XDG_STATE_HOME", "CONTENT_FILTER_SANDBOX_DIR", "LD_PRELOAD", "AGENT_DIR"]
         {
             let settings = json!({"env": {"EDITOR": "vi", name: "/x"}});
-            assert_eq!(moves_ground(&RULES, &settings, &Value::Null), Some(name));
-            assert_eq!(moves_ground(&RULES, &settings, &settings), None);
+            assert_eq!(relocates_hook(&RULES, &settings, &Value::Null), Some(name));
+            assert_eq!(relocates_hook(&RULES, &settings, &settings), None);
             let other = json!({"env": {name: "/y"}});
-            assert_eq!(moves_ground(&RULES, &settings, &other), Some(name));
+            assert_eq!(relocates_hook(&RULES, &settings, &other), Some(name));
         }
-        assert_eq!(moves_ground(&RULES, &json!({"env": {"HOMER": "x"}}), &Value::Null), None);
+        assert_eq!(relocates_hook(&RULES, &json!({"env": {"HOMER": "x"}}), &Value::Null), None);
     }
 
     #[test]

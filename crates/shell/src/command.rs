@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Every command of a text, in the order in which it stands, and what nobody can know.
+/// Every command of a text, in the order of the text, and what cannot be known.
 #[derive(Debug, Clone, Default)]
 pub struct Analysis {
     /// The commands, innermost of a wrapper only.
@@ -29,7 +29,7 @@ pub struct Command {
     pub input: Input,
     /// Commands whose output is part of its words or of its input text, by way of variables too.
     pub inner: Vec<usize>,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Range<usize>,
     /// Whether its words can be edited in the text: a nested literal maps byte for byte.
     pub editable: bool,
@@ -53,7 +53,7 @@ impl Command {
 pub struct Word {
     /// Its value.
     pub value: Value,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Range<usize>,
     /// How it is quoted, so that an edit can keep that.
     pub quote: Quote,
@@ -78,7 +78,7 @@ pub enum Value {
         /// Whether a leading `~` means home.
         tilde: bool,
     },
-    /// Nobody can know.
+    /// Cannot be known.
     Unknown {
         /// The text up to the part that is not known.
         prefix: String,
@@ -122,7 +122,7 @@ pub struct Assignment {
     pub name: String,
     /// Its value.
     pub value: Value,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Range<usize>,
 }
 
@@ -153,7 +153,7 @@ pub enum RedirectKind {
 pub enum Dir {
     /// This one. May hold `..`: only the file system knows what that reaches.
     Known(PathBuf),
-    /// Nobody can know which, and why.
+    /// Cannot be known, and why.
     Unknown(&'static str),
 }
 
@@ -173,7 +173,7 @@ pub enum Input {
 /// A part that only exists once the text runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unknown {
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Range<usize>,
     /// Why it cannot be known.
     pub why: &'static str,

@@ -1,4 +1,4 @@
-//! What is refused before it is parsed: texts that no honest call has.
+//! What is rejected before it is parsed: texts that no honest call has.
 
 use crate::command::Unknown;
 
@@ -23,7 +23,7 @@ pub(crate) fn refuse(text: &str) -> Option<Unknown> {
     None
 }
 
-/// Control characters, spaces that are no blanks to a shell, and characters that reorder text.
+/// Control characters, spaces that a shell does not treat as blanks, and characters that reorder text.
 fn is_odd(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -39,7 +39,7 @@ fn is_odd(character: char) -> bool {
     }
 }
 
-/// How many openers stand open at once at most, whatever quotes they are in.
+/// How many openers are open at once at most, whatever quotes they are in.
 fn depth(text: &str) -> usize {
     let (mut now, mut most) = (0_usize, 0);
     for byte in text.bytes() {

@@ -28,7 +28,7 @@ fn remove(text: &str, escapes: impl Fn(char) -> bool) -> String {
     plain
 }
 
-/// Where the first unescaped wildcard of unquoted text stands. A bracket alone is none.
+/// The place of the first unescaped wildcard in unquoted text. A bracket alone is not a wildcard.
 pub(crate) fn wildcard(text: &str) -> Option<usize> {
     let closes = text.contains(']');
     unescaped(text, |c| matches!(c, '*' | '?') || (c == '[' && closes))

@@ -33,7 +33,7 @@ pub struct GivenOption<'w> {
     pub value: Option<Value>,
     /// The word that holds the value.
     pub word: Option<&'w Word>,
-    /// How many bytes of that word stand before the value: `-o` in `-ofile`.
+    /// How many bytes of that word precede the value: `-o` in `-ofile`.
     pub lead: usize,
     /// The word that holds the option itself.
     pub at: &'w Word,
@@ -46,7 +46,7 @@ pub struct Parsed<'w> {
     pub options: Vec<GivenOption<'w>>,
     /// Everything else in order.
     pub operands: Vec<&'w Word>,
-    /// Where the word `--` stands, if it does.
+    /// The index of the word `--`, if there is one.
     pub dashes: Option<&'w Word>,
 }
 

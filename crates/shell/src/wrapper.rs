@@ -11,7 +11,7 @@ pub(crate) struct Wrapper {
     operands: usize,
     /// Options that set the directory of the inner command.
     chdir: &'static [&'static str],
-    /// Whether `NAME=value` words may stand before the inner command.
+    /// Whether `NAME=value` words may precede the inner command.
     pub(crate) assigns: bool,
     /// Options with which it runs nothing: `command -v`.
     inert: &'static [&'static str],
@@ -200,7 +200,7 @@ impl Wrapper {
             return Unwrapped { inner: Inner::Text(word), chdir };
         }
         let Some(first) = parsed.operands.get(self.operands) else { return nothing };
-        // `flock FILE -c TEXT`: the option stands right behind the operand.
+        // `flock FILE -c TEXT`: the option comes right after the operand.
         if first.value.known().is_some_and(|text| self.text.contains(&text))
             && let Some(word) = parsed.operands.get(self.operands + 1)
         {

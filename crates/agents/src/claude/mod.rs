@@ -24,7 +24,7 @@ pub(crate) const AGENT: Agent = Agent {
     settings_rules: SettingsRules {
         off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
         off_variables: &["CLAUDE_CODE_SIMPLE", "CLAUDE_CODE_SAFE_MODE"],
-        ground_variables: &[
+        location_variables: &[
             "CLAUDE_CONFIG_DIR",
             "CLAUDE_CODE_TMPDIR",
             "CLAUDE_PROJECT_DIR",
@@ -69,7 +69,7 @@ pub(crate) const AGENT: Agent = Agent {
         project: ".claude/settings.json",
         local: ".claude/settings.local.json",
     },
-    // Found by running 2.1.325 behind the wall. It replaces its state file in the home directory by
+    // Found by running 2.1.325 in the sandbox. It replaces its state file in the home directory by
     // renaming another one over it, which only its own directory allows; refreshed credentials must
     // not be lost, or the user is logged out.
     in_run: InRun {
@@ -95,7 +95,7 @@ pub(crate) const AGENT: Agent = Agent {
             ("DISABLE_AUTOUPDATER", "1"),
         ],
     },
-    // What a session is told at its start does not reach its subagents, so both are told.
+    // What a session gets at its start does not reach its subagents, so both get the rules.
     hook_events: &[
         ("PreToolUse", Some("*")),
         ("ConfigChange", None),
@@ -163,7 +163,7 @@ const TOOLS: &[Tool] = &[
     tool("WebFetch", &[Effect::Url { field: "url", presence: Presence::Required }]),
     tool("WebSearch", &[]),
     tool("AskUserQuestion", &[Effect::AskPerson]),
-    // Changes the directory the agent works in; it must stay on its ground.
+    // Changes the directory the agent works in; it must stay in the workspace.
     tool("EnterWorktree", &[optional_path("path", Access::Write)]),
     tool("ExitWorktree", &[]),
     tool("Workflow", &[optional_path("scriptPath", Access::Read)]),
@@ -182,7 +182,7 @@ const TOOLS: &[Tool] = &[
     tool("BashOutput", &[]),
     tool("KillShell", &[]),
     tool("ToolSearch", &[]),
-    // Asks for consent to a plan; refusing it would keep the agent in plan mode for ever.
+    // Asks for consent to a plan; denying it would keep the agent in plan mode for ever.
     tool("ExitPlanMode", &[]),
     tool("EnterPlanMode", &[]),
     tool("CronCreate", &[]),

@@ -46,7 +46,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Event, DecodeError> {
             EventKind::BeforeTool(ToolCall { tool, input })
         }
         "SessionStart" | "SubagentStart" => EventKind::Started(name),
-        // Skills are no settings: they hold no hooks of ours.
+        // Skills are not settings: they never hold our hooks.
         "ConfigChange" if wire.source.as_deref() != Some("skills") => {
             EventKind::SettingsChanged(wire.file_path)
         }
@@ -114,7 +114,7 @@ fn moved(redirect: &Redirect) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// What the agent is told: each deciding reason with its rule, its place and the way out.
+/// The message for the agent: each deciding reason with its rule, its origin and the way out.
 fn told(decision: &Decision) -> String {
     let mut sentences: Vec<String> = Vec::new();
     for reason in decision.deciding() {

@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 use super::{EditError, groups, parse_strictly, without_mark};
 use crate::agent::{Agent, Form, HookCommand};
 
-/// The name our binary has unless somebody gave it another.
+/// The name of our binary, unless the user renamed it.
 const OUR_NAME: &str = "ringwall";
 
 /// What settings hold of our hook.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
-    /// Every entry that starts us: the event it stands under, and how it is started.
+    /// Every entry that starts us: the event it belongs to, and how it is started.
     pub hooks: Vec<(String, HookCommand)>,
     /// In what the settings differ from what [`install`](super::install) writes.
     pub changes: Vec<String>,

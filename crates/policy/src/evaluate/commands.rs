@@ -1,4 +1,4 @@
-//! Commands of a shell text: content from outside, what nobody can know, and the corrected text.
+//! Commands of a shell text: downloads, what cannot be known, and the corrected text.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::{allow, paths};
 use crate::shell::{Move, Scene, follow};
 use crate::{Context, Policy, QuarantineMode};
 
-/// Content from outside: fine in quarantine, corrected or refused elsewhere.
+/// A download: allowed in quarantine, corrected or denied elsewhere.
 pub(super) fn judge_fetch(
     policy: &Policy,
     context: &Context,
@@ -54,14 +54,14 @@ fn leaves_quarantine(policy: &Policy, fetch: &Fetch, facts: &Facts) -> bool {
     !facts.resolved(&fetch.to.at).is_ok_and(within)
 }
 
-/// Running what nobody has seen.
+/// Running downloaded content that no one has reviewed.
 pub(super) fn run_fetched(part: &str) -> Reason {
     let text = format!("`{part}` runs downloaded content that no one has reviewed");
     let advice = "download it to quarantine, read it, and run it from there";
     Reason::deny(Rule::RunFetched, Origin::BuiltIn, text).with(Remedy::advice(advice))
 }
 
-/// What nobody can know gets what the user decided for that.
+/// What cannot be known gets the verdict that the user chose for it.
 pub(super) fn opaque(policy: &Policy, part: &str, why: &str) -> Reason {
     let rule = &policy.guard.on_unknown;
     let tried = format!("`{part}` cannot be judged");
@@ -72,7 +72,7 @@ pub(super) fn opaque(policy: &Policy, part: &str, why: &str) -> Reason {
     }
 }
 
-/// The corrected call, where fetches were redirected. What cannot be corrected whole is refused.
+/// The corrected call, where fetches were redirected. What cannot be corrected as a whole is denied.
 pub(super) fn redirect(
     policy: &Policy,
     scene: &Scene,

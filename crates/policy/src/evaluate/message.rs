@@ -1,4 +1,4 @@
-//! The words of a refusal: the way out, spelt so that it can be pasted.
+//! The way out of a denial, written so that it can be pasted.
 
 use std::path::Path;
 

@@ -11,7 +11,7 @@ use model::{Action, Decision, Facts, Host, Opaque, Origin, Reason, Remedy, Rule}
 use crate::shell::Scene;
 use crate::{Context, Policy, network};
 
-/// Judges all actions of one call. Total: whatever cannot be judged is refused.
+/// Judges all actions of one call. Total: whatever cannot be judged is denied.
 ///
 /// `scene` is where shell text runs; a correction of it needs to read the text once more.
 pub fn evaluate(
@@ -80,8 +80,8 @@ fn judge(policy: &Policy, context: &Context, action: &Action, facts: &Facts) -> 
     }
 }
 
-/// Fetches by the agent itself: refused where a rule denies the host, or where it cannot be told
-/// which host is meant. What may be reached at all is held by the network wall of a run.
+/// Fetches by the agent itself: denied where a rule denies the host, or where the host cannot be
+/// determined. The sandbox of a run enforces what can be reached at all.
 fn connect(policy: &Policy, target: &str) -> Reason {
     let rules = &policy.network.denied_domains;
     let host = match Host::in_url(target) {

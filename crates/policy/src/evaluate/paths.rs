@@ -1,4 +1,4 @@
-//! Paths: deny rules on every reading, then ground to stand on for where it really leads.
+//! Paths: deny rules apply to every reading of a path; what allows it must cover its real target.
 
 use std::path::Path;
 
@@ -25,8 +25,8 @@ pub(super) fn judge(
     judge.every(|reading| judge.reading(reading))
 }
 
-/// A path in a command. Temporary files are open to commands; reads are refused only for secrets
-/// and by deny rules, because which programs read what is held by the wall.
+/// A path in a command. Commands may use temporary files. Reads are denied only for secrets and by
+/// deny rules, because the sandbox enforces what programs read.
 pub(super) fn judge_command(
     policy: &Policy,
     context: &Context,
@@ -89,7 +89,7 @@ pub(super) fn judge_place(
     judge.allow(Rule::Protected, &Origin::BuiltIn)
 }
 
-/// Directories of the system that commands may stand in.
+/// Directories of the system that commands may work in.
 const SYSTEM: &[&str] = &[
     "/bin", "/dev", "/etc", "/lib", "/lib64", "/nix", "/opt", "/sbin", "/sys", "/tmp", "/usr",
     "/var",
@@ -106,7 +106,7 @@ struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// Judges every way of reading the path; the first refusal decides.
+    /// Judges every way of reading the path; the first denial decides.
     fn every(&self, judge: impl Fn(&Path) -> Reason) -> Reason {
         let mut allowed = None;
         for reading in readings(self.path) {
@@ -126,7 +126,7 @@ impl Judge<'_> {
         matches!(self.facts.resolved(reading), Err(Unresolvable::ClimbsFromMissing))
     }
 
-    /// Whether a path lies among temporary files and nowhere that belongs to somebody.
+    /// Whether a path is among temporary files, and neither protected nor the user's own.
     fn is_scratch(&self, reading: &Path) -> bool {
         let Ok(target) = self.facts.resolved(reading) else { return false };
         let Ok(literal) = AbsPath::lexical(reading) else { return false };
@@ -164,7 +164,7 @@ impl Judge<'_> {
         Some(format!("outside the workspace {}", self.context.workspace))
     }
 
-    /// A read by a command: refused for secrets and by deny rules.
+    /// A read by a command: denied for secrets and by deny rules.
     fn command_read(&self, reading: &Path) -> Reason {
         let (Ok(literal), Ok(target)) = (AbsPath::lexical(reading), self.facts.resolved(reading))
         else {
@@ -187,8 +187,8 @@ impl Judge<'_> {
         }
     }
 
-    /// One way of reading the path. Deny rules see its text and its target; only the target counts
-    /// as ground.
+    /// One way of reading the path. Deny rules see its text and its target; only the target
+    /// can be allowed.
     fn reading(&self, reading: &Path) -> Reason {
         let literal = match AbsPath::lexical(reading) {
             Ok(literal) => literal,
@@ -227,7 +227,7 @@ impl Judge<'_> {
         Some(self.refuse(Rule::Protected, &Origin::BuiltIn, &text, Some(Remedy::advice(instead))))
     }
 
-    /// Whether a path lies in a place of Ringwall's own.
+    /// Whether a path is one of Ringwall's own files.
     fn is_own(&self, path: &AbsPath) -> bool {
         self.context.own_files.iter().any(|own| path.is_within(own))
     }
@@ -246,7 +246,7 @@ impl Judge<'_> {
         Some(self.refuse(key, &rule.origin, &text, instead))
     }
 
-    /// Whether the target lies on ground that this access may use.
+    /// Whether something allows this access to the target.
     fn context(&self, target: &AbsPath) -> Reason {
         let Self { policy, context, access, .. } = *self;
         let within = target.is_within(&context.workspace);

@@ -1,4 +1,4 @@
-//! Changes to the agent's own settings while it runs: none may switch our hook off.
+//! Changes to the agent's own settings while it runs: none may disable our hook.
 //!
 //! An agent ignores a file with a value it cannot use, and our hook with it. So a file that holds
 //! our hook may change only where the result is known to be usable.
@@ -9,7 +9,7 @@ use model::{Facts, FileText, HookGroup, Origin, Reason, Remedy, Rule};
 use serde_json::Value;
 
 use super::allow;
-use crate::settings::{hooks_off, moves_ground, unproven_shape};
+use crate::settings::{hooks_off, relocates_hook, unproven_shape};
 use crate::{Context, SettingsContext};
 
 const INSTEAD: &str = "only the user can change it, while no agent is running; `ringwall install` \
@@ -38,11 +38,11 @@ fn fault(context: &SettingsContext, path: &Path, facts: &Facts) -> Option<String
     if let Some(why) = hooks_off(&context.rules, &settings) {
         return Some(why);
     }
-    if hooked.is_some_and(|hooked| !all_stand_in(&hooked.groups, &settings)) {
+    if hooked.is_some_and(|hooked| !all_are_in(&hooked.groups, &settings)) {
         return Some("the file no longer calls the Ringwall hook as installed".into());
     }
     let accepted = hooked.map_or(&Value::Null, |hooked| &hooked.accepted);
-    if let Some(name) = moves_ground(&context.rules, &settings, accepted) {
+    if let Some(name) = relocates_hook(&context.rules, &settings, accepted) {
         return Some(format!(
             "`env.{name}` would change which files or programs the Ringwall hook uses"
         ));
@@ -62,11 +62,11 @@ fn any_calls_us(context: &SettingsContext, facts: &Facts) -> bool {
 }
 
 fn calls_us(context: &SettingsContext, settings: &Value) -> bool {
-    context.calls.iter().any(|groups| all_stand_in(groups, settings))
+    context.calls.iter().any(|groups| all_are_in(groups, settings))
 }
 
-fn all_stand_in(groups: &[HookGroup], settings: &Value) -> bool {
-    groups.iter().all(|group| group.stands_in(settings))
+fn all_are_in(groups: &[HookGroup], settings: &Value) -> bool {
+    groups.iter().all(|group| group.is_in(settings))
 }
 
 /// The settings in a file, or `None` where there is no file.

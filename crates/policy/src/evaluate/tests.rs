@@ -322,7 +322,7 @@ fn settings_may_change_but_not_switch_our_hook_off() {
     let rules = SettingsRules {
         off_switches: &[OffSwitch { pointer: "/disableAllHooks", on: false }],
         off_variables: &["BARE"],
-        ground_variables: &[],
+        location_variables: &[],
         shapes: &[("model", Shape::Text), ("env", Shape::Variables), ("hooks", Shape::Hooks)],
     };
     let files = vec![user.clone(), local.clone()];

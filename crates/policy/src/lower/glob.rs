@@ -8,7 +8,7 @@ use crate::shell::Scene;
 /// More alternatives than any honest pattern has.
 const MOST_ALTERNATIVES: usize = 256;
 
-/// The reads that a pattern stands for, relative to `base` where it is not absolute.
+/// The reads that a pattern means, relative to `base` where it is not absolute.
 pub(super) fn lower_glob(
     pattern: &str,
     field: &str,

@@ -35,7 +35,7 @@ fn apply(effect: &Effect, call: &ToolCall, scene: &Scene) -> Vec<Action> {
         Effect::AskPerson => vec![Action::AskPerson { tool: call.tool.clone() }],
         Effect::Path { field, access, presence } => match text(call, field, presence) {
             Ok(Some(given)) => vec![path(access, given, field, scene)],
-            // The tool falls back to the directory it stands in.
+            // The tool falls back to its current directory.
             Ok(None) => vec![path(access, ".", field, scene)],
             Err(invalid) => vec![invalid],
         },

@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What kind of address it is, if it is none of the public internet. Addresses that carry an IPv4
+/// What kind of address it is, if it is not public. Addresses that carry an IPv4
 /// address inside are what that address is: a gateway would send them there.
 pub(super) fn not_public(address: IpAddr) -> Option<&'static str> {
     match address.to_canonical() {
@@ -42,7 +42,7 @@ fn not_public_v6(address: Ipv6Addr) -> Option<&'static str> {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] | [0x2002, high, low, ..] => {
             return embedded(high, low);
         }
-        // Teredo hides an IPv4 address in a coat of bits; nobody serves anything there.
+        // Teredo embeds an obfuscated IPv4 address; no public service uses it.
         [0x2001, 0, ..] => "a tunnel",
         [0xfe80..=0xfebf, ..] => "link-local",
         [0x64, 0xff9b, ..] | [0xfc00..=0xfdff | 0xfec0..=0xfeff, ..] => "private",

@@ -117,7 +117,7 @@ const AGENT_SWITCHES: &[&str] = &[
     "--setting-sources",
 ];
 const AGENTS: &[&str] = &["claude", "codex", "gemini", "copilot", "opencode", "pi", "cursor-agent"];
-/// Commands whose output others are told to evaluate.
+/// Commands whose output is meant to be evaluated.
 const PRODUCERS: &[&str] = &[
     "ssh-agent",
     "direnv",

@@ -336,7 +336,7 @@ pub(super) fn write_value(lower: &mut Lower<'_>, value: &Value, place: &Place<'_
     }
 }
 
-/// A file that could be read. Unknown names are left to the wall: most reads are harmless.
+/// A file that could be read. Unknown names are left to the sandbox: most reads are harmless.
 pub(super) fn read(lower: &mut Lower<'_>, word: &Word, place: &Place<'_>, by: &str) {
     if let Target::Path(path) | Target::Below(path) = place.resolve(&word.value) {
         push(lower, Access::Read, path, by);

@@ -15,7 +15,7 @@ pub(crate) struct Move {
     pub(crate) from: PathBuf,
     /// Where it lands.
     pub(crate) to: PathBuf,
-    /// Where the command stands that brings it.
+    /// The byte offset of the command that downloads it.
     pub(crate) at: usize,
 }
 

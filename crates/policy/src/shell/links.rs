@@ -78,7 +78,7 @@ fn reached(action: &Action, link: &Link) -> Option<Action> {
         Some(PathRef { given: path.given.clone(), at })
     };
     match action {
-        // Making the link is no walk through it.
+        // Creating the link does not follow it.
         Action::Path { path, by: Some(by), .. }
             if matches!(by.as_str(), "ln" | "cp" | "gln")
                 && behind(&path.at, &link.at)?.as_os_str().is_empty() =>

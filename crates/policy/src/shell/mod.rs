@@ -1,7 +1,7 @@
 //! Shell text becomes actions: what each command would read, write, enter and fetch.
 //!
 //! Judged by what a command resolves to, not by how complicated it looks. Text that only mentions a
-//! path is no act. What cannot be known is an [`Action::Opaque`].
+//! path is not an act. What cannot be known is an [`Action::Opaque`].
 
 mod code;
 mod fetch;
@@ -43,7 +43,7 @@ impl Scene {
         shell::analyse(command, &surroundings)
     }
 
-    /// Quarantine, or a stand-in where there is none and edits will not be used.
+    /// Quarantine, or a placeholder where there is none and edits will not be used.
     fn target(&self) -> &Path {
         self.quarantine.as_ref().map_or(Path::new("/"), AbsPath::as_path)
     }

@@ -20,7 +20,7 @@ pub(super) enum Target {
     Below(PathRef),
     /// No file at all: standard streams and their like.
     NoFile,
-    /// Nobody can know.
+    /// Cannot be known.
     Unknown(&'static str),
 }
 
@@ -29,7 +29,7 @@ impl Place<'_> {
         match value {
             Value::Known { text, tilde } => self.known(text, *tilde),
             Value::Pattern { prefix, tilde } => {
-                // A wildcard stands in the last component at the earliest.
+                // The first wildcard is in the last component at the earliest.
                 let dir = prefix.rfind('/').map_or(".", |at| &prefix[..=at]);
                 match self.known(dir, *tilde) {
                     Target::Path(path) => Target::Below(path),

@@ -44,7 +44,7 @@ pub fn analyse(text: &str, surroundings: &Surroundings<'_>) -> Analysis {
     walk.analysis
 }
 
-/// A text and where it stands in the outermost one.
+/// A text and its place in the outermost one.
 #[derive(Clone, Copy)]
 struct Source<'t> {
     text: &'t str,

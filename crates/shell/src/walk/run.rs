@@ -354,7 +354,7 @@ fn moved(name: &str, run: &Run<'_>, state: &State) -> Dir {
     }
 }
 
-/// `cd` takes `..` by its text, as bash does, unless told to be physical.
+/// `cd` takes `..` by its text, as bash does, unless `-P` makes it physical.
 fn logical(dir: Dir, run: &Run<'_>) -> Dir {
     let physical = run.arguments().iter().any(|word| {
         word.value.known().is_some_and(|text| {

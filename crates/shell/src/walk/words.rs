@@ -127,7 +127,7 @@ impl Walk {
                 text.inner.extend(state.sources(reference.name.as_str()));
                 text.variable(state.variable(reference.name.as_str()), quoting);
             }
-            // What is left of a file name without its end still lies in the same directory.
+            // What is left of a file name without its end is still in the same directory.
             ast::ParameterExpansionSyntax::Bourne(Bourne::Operation {
                 reference,
                 operator,

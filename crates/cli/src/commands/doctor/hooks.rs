@@ -92,7 +92,7 @@ fn settings(setup: &Setup, installs: &Installs, path: &Path) -> Found {
     for change in &changes {
         say(State::Bad, format!("the hook was changed: {change}"), Some(&remedy(setup)));
     }
-    let is_there = |group: &HookGroup| group.stands_in(&value);
+    let is_there = |group: &HookGroup| group.is_in(&value);
     if changes.is_empty() && recorded.is_some_and(|install| !install.groups.iter().all(is_there)) {
         let gone = "the hook that was installed here was removed";
         let other = "the hook was changed: it is not the one that was installed";
@@ -135,7 +135,7 @@ fn values(setup: &Setup, settings: &Value) -> Vec<(State, String)> {
         );
         (State::Bad, text)
     }));
-    found.extend(policy::moves_ground(rules, settings, &Value::Null).map(|name| {
+    found.extend(policy::relocates_hook(rules, settings, &Value::Null).map(|name| {
         (State::Note, format!("`env.{name}` changes the environment that our hook runs in"))
     }));
     found

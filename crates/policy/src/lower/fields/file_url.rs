@@ -5,7 +5,7 @@ use super::text::{is_scheme, trim};
 
 /// The paths that the text names if it is a file URL, or why they cannot be known.
 ///
-/// Whoever opens it decodes percent escapes, turns backslashes around and drops tabs, each in its
+/// The program that opens it decodes percent escapes, turns backslashes around and drops tabs, each in its
 /// own way, so a URL with any of those cannot be judged.
 pub(super) fn read(text: &str, meaning: Meaning) -> Option<Result<Vec<String>, &'static str>> {
     let text = trim(text);
@@ -41,7 +41,7 @@ pub(super) fn read(text: &str, meaning: Meaning) -> Option<Result<Vec<String>, &
     Some(Ok(paths))
 }
 
-/// What stands behind `file:`, which may stand behind other schemes: `view-source:file:///x`.
+/// What follows `file:`, which may itself follow other schemes: `view-source:file:///x`.
 fn behind_scheme(text: &str) -> Option<&str> {
     let (scheme, rest) = text.split_once(':')?;
     if scheme.eq_ignore_ascii_case("file") {

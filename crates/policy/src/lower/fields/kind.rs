@@ -40,13 +40,13 @@ const READING: &[&str] = &[
     "cat", "count", "describe", "diff", "find", "get", "glob", "grep", "inspect", "list", "lookup",
     "ls", "query", "read", "search", "show", "stat", "status", "tail", "view",
 ];
-/// The same for a client's own tools, whose names nobody else chooses.
+/// The same for a client's own tools, whose names no one else chooses.
 const CLIENT_READING: &[&str] = &["lsp", "report", "structured"];
 /// Whole names of tools that only look.
 const READING_NAMES: &[&str] = &["directory tree", "file info", "head", "info", "tree"];
 /// Words that say that looking is not all.
 const JOINING: &[&str] = &["and", "into", "onto", "or", "then", "to"];
-/// Words that say a tool changes something, wherever they stand.
+/// Words that say a tool changes something, wherever they are.
 const WRITING: &[&str] = &[
     "append",
     "apply",

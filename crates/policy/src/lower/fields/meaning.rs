@@ -56,7 +56,7 @@ const HINT: &[&str] = &[
     "upload",
 ];
 const COMMAND: &[&str] = &["bash", "cmd", "cmdline", "command", "commandline", "shell"];
-/// Words behind which a path is no path any more, and below which nothing is inherited.
+/// Words after which a path is not a path any more, and below which nothing is inherited.
 const PLAIN: &[&str] = &[
     "body",
     "byte",

@@ -22,7 +22,7 @@ use crate::shell::Scene;
 /// Deeper input than any tool has.
 const MOST_DEPTH: usize = 16;
 
-/// The actions that the fields of an unknown tool stand for.
+/// The actions that the fields of an unknown tool mean.
 pub(super) fn lower_unknown(call: &ToolCall, scene: &Scene) -> Vec<Action> {
     let kind = kind::of(&call.tool);
     let about_files = kind::is_about_files(&call.tool);
@@ -99,7 +99,7 @@ impl Walk<'_> {
         }
         let names_file = key.contains(['/', '~']) || (keys == Keys::Names && key.contains('.'));
         field(match (own, parent.meaning) {
-            // What stands behind a file's name is its new name or its content.
+            // The value under a file's name is its new name or its content.
             _ if in_path && names_file && self.kind == Kind::Moves => Meaning::End,
             _ if in_path && names_file => Meaning::Plain,
             (Meaning::Unknown, _) if in_path => Meaning::Inherited,
@@ -183,7 +183,7 @@ impl Walk<'_> {
         if skip {
             return;
         }
-        // `to: "bob"` is no file, and must not make the call a write where nothing may be written.
+        // `to: "bob"` is not a file, and must not make the call a write where nothing may be written.
         let bare = text::is_bare(text) && (loose || !text.contains('.'));
         let word = bare && !self.kind.says_it_writes() && !self.is_protected(text);
         self.path(field, if word { Access::Read } else { field.access }, text);

@@ -116,7 +116,7 @@ pub(super) fn is_scheme(text: &str) -> bool {
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c))
 }
 
-/// Whether the text behind a `~` could be somebody's name, or nothing.
+/// Whether the text behind a `~` could be a user name, or nothing.
 fn is_user(text: &str) -> bool {
     !text.starts_with(|c: char| c.is_ascii_digit())
         && text.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c))

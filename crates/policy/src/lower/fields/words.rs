@@ -26,7 +26,7 @@ pub(super) fn singular(word: &str) -> String {
     }
 }
 
-/// Whether the name stands for several things.
+/// Whether the name means several things.
 pub(super) fn is_plural(name: &str) -> bool {
     words(name).last().is_some_and(|word| word.ends_with('s'))
 }

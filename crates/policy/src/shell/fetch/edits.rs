@@ -61,7 +61,7 @@ pub(super) fn option_edit(lower: &Lower<'_>, option: &GivenOption<'_>, new: &Pat
     if option.lead == 0 { whole(word, new) } else { edit_tail(lower, word, option.lead, new) }
 }
 
-/// Replaces what stands behind the first bytes of a word, where those are written plainly.
+/// Replaces what follows the first bytes of a word, where those are written plainly.
 pub(super) fn edit_tail(lower: &Lower<'_>, word: &Word, lead: usize, new: &Path) -> Option<Edit> {
     let raw = lower.text.get(word.span.clone())?;
     let plain = word.value.known()?.get(..lead)?;

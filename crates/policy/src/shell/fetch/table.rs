@@ -17,7 +17,7 @@ pub(super) struct Row {
     pub(super) shape: Shape,
     /// Options that name a second destination.
     pub(super) other_dirs: &'static [&'static str],
-    /// Whether what stands behind `--` belongs to another program.
+    /// Whether what follows `--` belongs to another program.
     pub(super) dashes_end_operands: bool,
 }
 
@@ -34,12 +34,12 @@ pub(super) enum Shape {
     },
     /// curl has a grammar of its own.
     Curl,
-    /// It cannot be told where to put it.
+    /// No option says where to put it.
     Refused {
         /// What to do instead.
         instead: &'static str,
     },
-    /// It cannot be told where to put it, and it fetches only with one of these options.
+    /// No option says where to put it, and it fetches only with one of these options.
     RefusedWith {
         /// The options.
         options: &'static [&'static str],
@@ -803,7 +803,7 @@ impl Row {
         std::iter::once(&program).chain(self.verbs).copied().collect::<Vec<_>>().join(" ")
     }
 
-    /// How many words stand in front of the first place for options.
+    /// How many words are in front of the first place for options.
     pub(super) fn words_in_front(&self) -> usize {
         self.verbs.len()
     }
@@ -822,7 +822,7 @@ impl Row {
             _ => command.arguments(),
         };
         for verb in self.verbs {
-            // Options may stand in front of each word: `gsutil -m cp`, `aws --profile x s3 cp`.
+            // Options may be in front of each word: `gsutil -m cp`, `aws --profile x s3 cp`.
             loop {
                 let (word, behind) = rest.split_first()?;
                 rest = behind;
