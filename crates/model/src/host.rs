@@ -70,7 +70,7 @@ pub enum HostError {
 impl Host {
     /// Reads a host alone: no port, no user, no URL around it.
     pub fn parse(text: &str) -> Result<Self, HostError> {
-        refuse_foreign_parts(text)?;
+        reject_foreign_parts(text)?;
         if let Some(inner) = text.strip_prefix('[') {
             let inner = inner.strip_suffix(']').ok_or(HostError::Brackets)?;
             return inner.parse().map(Self::from_v6).map_err(|_| HostError::Brackets);
@@ -94,7 +94,7 @@ impl Host {
     ///
     /// An IPv6 address needs its brackets here: without them it is ambiguous where the port begins.
     pub fn parse_authority(text: &str) -> Result<(Self, Option<u16>), HostError> {
-        refuse_foreign_parts(text)?;
+        reject_foreign_parts(text)?;
         let (host, port) = match text.rsplit_once(':') {
             Some((host, port)) if !port.contains(']') => (host, Some(parse_port(port)?)),
             _ => (text, None),
@@ -194,7 +194,7 @@ impl From<Host> for String {
 
 /// Rejects what is never part of a host. Percent signs are not decoded: a program that decodes them
 /// later would reach another host than the one that was judged.
-fn refuse_foreign_parts(text: &str) -> Result<(), HostError> {
+fn reject_foreign_parts(text: &str) -> Result<(), HostError> {
     if text.is_empty() {
         return Err(HostError::Empty);
     }
@@ -234,7 +234,7 @@ fn ascii(text: &str) -> Result<String, HostError> {
     let name = uts46.to_ascii(lower.as_bytes(), deny, hyphens, idna::uts46::DnsLength::Ignore);
     let name = name.map_err(|_| HostError::Idn)?.into_owned();
     // The mapping may have made a blank or a slash out of a look-alike.
-    refuse_foreign_parts(&name)?;
+    reject_foreign_parts(&name)?;
     Ok(name)
 }
 

@@ -8,7 +8,7 @@ pub(crate) const LONGEST: usize = 64 << 10;
 pub(crate) const DEEPEST: usize = 64;
 
 /// Why a text is not even parsed.
-pub(crate) fn refuse(text: &str) -> Option<Unknown> {
+pub(crate) fn reject(text: &str) -> Option<Unknown> {
     let whole = |why| Some(Unknown { span: 0..text.len(), why });
     if text.len() > LONGEST {
         return whole("it is longer than 64 KiB");

@@ -91,7 +91,7 @@ fn before_tool(call: &ToolCall, decision: &Decision) -> Map<String, Value> {
         }
         (verdict @ (Verdict::Ask | Verdict::Deny), _) => {
             output.insert("permissionDecision".into(), json!(verdict.to_string()));
-            output.insert("permissionDecisionReason".into(), json!(told(decision)));
+            output.insert("permissionDecisionReason".into(), json!(message(decision)));
         }
     }
     output.insert("hookEventName".into(), json!("PreToolUse"));
@@ -103,7 +103,7 @@ fn settings_changed(decision: &Decision) -> Map<String, Value> {
         Verdict::Allow => Map::new(),
         Verdict::Ask | Verdict::Deny => Map::from_iter([
             ("decision".to_owned(), json!("block")),
-            ("reason".to_owned(), json!(told(decision))),
+            ("reason".to_owned(), json!(message(decision))),
         ]),
     }
 }
@@ -115,7 +115,7 @@ fn moved(redirect: &Redirect) -> String {
 }
 
 /// The message for the agent: each deciding reason with its rule, its origin and the way out.
-fn told(decision: &Decision) -> String {
+fn message(decision: &Decision) -> String {
     let mut sentences: Vec<String> = Vec::new();
     for reason in decision.deciding() {
         let sentence = sentence(reason);

@@ -83,7 +83,7 @@ pub(super) fn judge_place(
                 format!("it contains the protected name `{}`: {}", name.path.join("/"), name.why);
             let instead =
                 Some(Remedy::advice("only the user can move or remove it, outside the agent"));
-            return judge.refuse(Rule::Protected, &Origin::BuiltIn, &text, instead);
+            return judge.deny(Rule::Protected, &Origin::BuiltIn, &text, instead);
         }
     }
     judge.allow(Rule::Protected, &Origin::BuiltIn)
@@ -111,13 +111,13 @@ impl Judge<'_> {
         let mut allowed = None;
         for reading in readings(self.path) {
             match judge(&reading) {
-                refused @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return refused,
+                denied @ Reason { verdict: Verdict::Ask | Verdict::Deny, .. } => return denied,
                 reason => allowed = Some(reason),
             }
         }
         // There is always one reading; were there none, nothing would have been judged.
         allowed
-            .unwrap_or_else(|| self.refuse(Rule::Path, &Origin::BuiltIn, "it cannot be read", None))
+            .unwrap_or_else(|| self.deny(Rule::Path, &Origin::BuiltIn, "it cannot be read", None))
     }
 
     /// Whether a path climbs out of a directory that the text itself may make before. Links that it
@@ -171,8 +171,8 @@ impl Judge<'_> {
             // What cannot be resolved cannot be opened either.
             return self.allow(Rule::Read, &Origin::BuiltIn);
         };
-        if let Some(refused) = self.denied(&literal, target) {
-            return refused;
+        if let Some(denied) = self.denied(&literal, target) {
+            return denied;
         }
         let inside = target.is_within(&self.context.workspace);
         let secret =
@@ -181,7 +181,7 @@ impl Judge<'_> {
             Some(what) if !inside && !matches!(self.context(target).verdict, Verdict::Allow) => {
                 let text = format!("it holds {what}");
                 let instead = Some(message::grant(self.context, Access::Read, target.as_path()));
-                self.refuse(Rule::Secrets, &Origin::BuiltIn, &text, instead)
+                self.deny(Rule::Secrets, &Origin::BuiltIn, &text, instead)
             }
             _ => self.allow(Rule::Read, &Origin::BuiltIn),
         }
@@ -193,23 +193,23 @@ impl Judge<'_> {
         let literal = match AbsPath::lexical(reading) {
             Ok(literal) => literal,
             Err(error) => {
-                return self.refuse(Rule::Path, &Origin::BuiltIn, &error.to_string(), None);
+                return self.deny(Rule::Path, &Origin::BuiltIn, &error.to_string(), None);
             }
         };
         let target = match self.facts.resolved(reading) {
             Ok(target) => target,
             Err(error) => {
                 let text = format!("it cannot be resolved: {error}");
-                return self.refuse(Rule::Path, &Origin::BuiltIn, &text, None);
+                return self.deny(Rule::Path, &Origin::BuiltIn, &text, None);
             }
         };
         if self.access == Access::Write
-            && let Some(refused) = self.protected(&literal, target)
+            && let Some(denied) = self.protected(&literal, target)
         {
-            return refused;
+            return denied;
         }
-        if let Some(refused) = self.denied(&literal, target) {
-            return refused;
+        if let Some(denied) = self.denied(&literal, target) {
+            return denied;
         }
         self.context(target)
     }
@@ -219,12 +219,12 @@ impl Judge<'_> {
         if candidates.iter().any(|path| self.is_own(path)) {
             let text = "it belongs to Ringwall itself";
             let instead = Some(Remedy::advice("only the user can change it, outside the agent"));
-            return Some(self.refuse(Rule::Protected, &Origin::BuiltIn, text, instead));
+            return Some(self.deny(Rule::Protected, &Origin::BuiltIn, text, instead));
         }
         let name = candidates.iter().find_map(|path| protecting(path))?;
         let text = format!("the name `{}` is protected: {}", name.path.join("/"), name.why);
         let instead = "only the user can change it, outside the agent; no grant can allow it";
-        Some(self.refuse(Rule::Protected, &Origin::BuiltIn, &text, Some(Remedy::advice(instead))))
+        Some(self.deny(Rule::Protected, &Origin::BuiltIn, &text, Some(Remedy::advice(instead))))
     }
 
     /// Whether a path is one of Ringwall's own files.
@@ -243,7 +243,7 @@ impl Judge<'_> {
         })?;
         let text = format!("it matches the rule `{}`", rule.value.text());
         let instead = Some(Remedy::RemoveEntry(rule.origin.clone()));
-        Some(self.refuse(key, &rule.origin, &text, instead))
+        Some(self.deny(key, &rule.origin, &text, instead))
     }
 
     /// Whether something allows this access to the target.
@@ -283,10 +283,10 @@ impl Judge<'_> {
         let instead = Some(message::grant(context, access, target.as_path()));
         if within {
             let text = format!("the level `{}` does not allow writing", policy.level.value);
-            return self.refuse(Rule::Level, &policy.level.origin, &text, instead);
+            return self.deny(Rule::Level, &policy.level.origin, &text, instead);
         }
         let text = format!("outside the workspace {}", context.workspace);
-        self.refuse(Rule::Workspace, &Origin::BuiltIn, &text, instead)
+        self.deny(Rule::Workspace, &Origin::BuiltIn, &text, instead)
     }
 
     /// Whether a grant covers a path. One that is written inside the workspace stays there: a
@@ -313,7 +313,7 @@ impl Judge<'_> {
         Reason::allow(rule, origin.clone(), text)
     }
 
-    fn refuse(&self, rule: Rule, origin: &Origin, why: &str, instead: Option<Remedy>) -> Reason {
+    fn deny(&self, rule: Rule, origin: &Origin, why: &str, instead: Option<Remedy>) -> Reason {
         let at = self.path.at.display();
         let leads = match self.facts.resolved(&self.path.at) {
             Ok(target) if Some(target) != AbsPath::lexical(&self.path.at).ok().as_ref() => {

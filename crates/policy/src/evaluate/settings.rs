@@ -17,7 +17,7 @@ const INSTEAD: &str = "only the user can change it, while no agent is running; `
 
 pub(super) fn judge(context: &Context, path: &Path, facts: &Facts) -> Reason {
     match fault(&context.settings, path, facts) {
-        Some(why) => refuse(path, &why),
+        Some(why) => deny(path, &why),
         None => allow(Rule::Settings, "the change keeps the Ringwall hook"),
     }
 }
@@ -83,7 +83,7 @@ fn read(path: &Path, facts: &Facts) -> Result<Option<Value>, String> {
     }
 }
 
-fn refuse(path: &Path, why: &str) -> Reason {
+fn deny(path: &Path, why: &str) -> Reason {
     let tried = format!("the change to {} is denied", path.display());
     Reason::deny_because(Rule::Settings, Origin::BuiltIn, &tried, why).with(Remedy::advice(INSTEAD))
 }

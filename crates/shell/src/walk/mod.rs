@@ -84,7 +84,7 @@ struct Walk {
 
 impl Walk {
     fn text(&mut self, source: Source<'_>, state: &mut State, context: &Context) {
-        if let Some(unknown) = limits::refuse(source.text) {
+        if let Some(unknown) = limits::reject(source.text) {
             return self.unknown(source.base..source.base + unknown.span.end, unknown.why);
         }
         if self.nesting >= limits::DEEPEST {
