@@ -122,7 +122,7 @@ impl Serialize for Rule {
 impl<'de> Deserialize<'de> for Rule {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let name = String::deserialize(deserializer)?;
-        let found = Self::ALL.iter().find(|rule| rule.name() == name);
+        let found = Self::ALL.iter().find(|known| known.name() == name);
         found.copied().ok_or_else(|| serde::de::Error::custom(format!("unknown rule `{name}`")))
     }
 }

@@ -238,7 +238,7 @@ impl Rules for Monitor<'_, '_> {
         let shown = pieces.filter(|piece| matches!(piece.kind, Kind::Read | Kind::Write));
         let mut directories = Vec::new();
         // The system's own directories change only by its administrator.
-        for piece in shown.filter(|piece| piece.why != Cause::Toolchain) {
+        for piece in shown.filter(|piece| !matches!(piece.why, Cause::Toolchain)) {
             directories.push(piece.path.as_path().to_path_buf());
             facts::walk(&piece.path, &mut |visit| {
                 if let Visit::Entry(path, kind) = visit
