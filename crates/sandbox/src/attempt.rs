@@ -1,4 +1,4 @@
-//! [`Attempt`]: what a process inside the wall tried, however that became known.
+//! [`Attempt`]: what a process of the run tried, however that became known.
 
 use std::path::PathBuf;
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 /// One thing that a process tried to do to a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Attempt {
-    /// What.
+    /// The operation.
     pub operation: Operation,
-    /// To which path, as the kernel or the call names it: absolute, the same inside and outside.
+    /// The path, as the kernel or the call names it: absolute, and the same inside and outside.
     pub path: PathBuf,
-    /// The thread that tried, as the supervisor's process namespace numbers it.
+    /// The thread that tried, by its ID in the supervisor's PID namespace.
     pub pid: u32,
 }
 
@@ -29,13 +29,13 @@ pub enum Operation {
     Execute,
     /// Open for writing.
     Write,
-    /// Make a file, or open one with leave to make it.
+    /// Create a file, or open one with `O_CREAT`.
     Create,
-    /// Make a directory.
+    /// Create a directory.
     MakeDirectory,
-    /// Make a fifo, a socket or a device.
+    /// Create a fifo, a socket or a device.
     MakeNode,
-    /// Make a symbolic link at this path.
+    /// Create a symbolic link at this path.
     SymbolicLink,
     /// Give a file a second name, at or from this path.
     Link,
@@ -43,7 +43,7 @@ pub enum Operation {
     Remove,
     /// Rename to or from this path.
     Rename,
-    /// Cut a file.
+    /// Truncate a file.
     Truncate,
     /// Change permissions.
     ChangeMode,
@@ -55,7 +55,7 @@ pub enum Operation {
     ChangeAttributes,
     /// Connect to a socket.
     Connect,
-    /// Ask for the address of a name.
+    /// Look up the address of a host name.
     LookUp,
 }
 

@@ -1,11 +1,11 @@
-//! What was asked of the machine, and what it really gives.
+//! What was requested of the machine, and what is available.
 
 use std::borrow::Cow;
 
 pub use model::{Attribution, Enforcement};
 use serde::{Deserialize, Serialize};
 
-/// What to ask for. Less than the best is for machines that have no more, and for tests.
+/// What is requested. Less than the best is for machines that have no more, and for tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requested {
     /// The strongest enforcement to try.
@@ -20,44 +20,44 @@ impl Default for Requested {
     }
 }
 
-/// What there is.
+/// What is available.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Available {
-    /// What holds the wall.
+    /// What enforces the sandbox.
     pub enforcement: Enforcement,
-    /// What names what was refused.
+    /// What attributes denials.
     pub attribution: Attribution,
-    /// The version of Landlock, zero for none.
+    /// The Landlock ABI version, zero for none.
     pub landlock: i32,
-    /// What is less than it could be, each with its remedy.
+    /// What the machine lacks, each with its remedy.
     pub lacking: Vec<Lack>,
 }
 
-/// Something that this machine does not give.
+/// Something that this machine lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lack {
     /// A stable name.
     pub name: Cow<'static, str>,
     /// What is missing, and why.
     pub what: String,
-    /// What would mend it.
+    /// What would fix it.
     pub remedy: String,
 }
 
-/// How forbidden acts went that were tried from inside, before the command.
+/// How the forbidden acts went that were tried from inside, before the command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SelfTest {
-    /// What was tried, and whether it was refused.
+    /// What was tried, and whether it was denied.
     pub tried: Vec<(String, bool)>,
 }
 
 impl SelfTest {
-    /// The acts that were not refused.
+    /// The acts that were not denied.
     pub fn succeeded(&self) -> impl Iterator<Item = &str> {
-        self.tried.iter().filter(|(_, refused)| !refused).map(|(what, _)| what.as_str())
+        self.tried.iter().filter(|(_, denied)| !denied).map(|(what, _)| what.as_str())
     }
 
-    /// Whether everything was tried and refused.
+    /// Whether acts were tried, and all of them were denied.
     pub fn holds(&self) -> bool {
         !self.tried.is_empty() && self.succeeded().next().is_none()
     }

@@ -1,5 +1,5 @@
-//! Forbidden acts, tried for real from wherever this process stands. None of them changes anything
-//! if it works.
+//! Forbidden acts, tried for real by the calling process. None of them changes anything if it
+//! succeeds.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpStream};
@@ -10,22 +10,22 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// What to try the acts on. All of it belongs to whoever asks.
+/// What to try the acts on. All of it belongs to the caller.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Targets {
-    /// A file outside the ground.
+    /// A file outside of what is allowed.
     pub file: PathBuf,
-    /// A directory outside the ground.
+    /// A directory outside of what is allowed.
     pub directory: PathBuf,
     /// A port on the host's loopback.
     pub port: u16,
-    /// A socket outside the ground.
+    /// A socket outside of what is allowed.
     pub socket: PathBuf,
     /// An abstract socket.
     pub abstract_socket: String,
     /// A process outside.
     pub pid: u32,
-    /// A variable that must not pass.
+    /// An environment variable that must not be inherited.
     pub variable: String,
     /// A descriptor that was left open.
     pub descriptor: i32,
@@ -36,9 +36,9 @@ pub struct Targets {
 pub struct Act {
     /// What was tried.
     pub name: String,
-    /// Whether it was refused.
+    /// Whether it was denied.
     pub contained: bool,
-    /// The error, or what worked.
+    /// The error, or what succeeded.
     pub detail: String,
 }
 
@@ -75,12 +75,12 @@ pub fn try_all(targets: &Targets) -> Vec<Act> {
 
 fn act<T>(name: &str, done: io::Result<T>) -> Act {
     match done {
-        Ok(_) => Act { name: name.into(), contained: false, detail: "it worked".into() },
+        Ok(_) => Act { name: name.into(), contained: false, detail: "it succeeded".into() },
         Err(error) => Act { name: name.into(), contained: true, detail: error.to_string() },
     }
 }
 
-/// A line of the kernel's own account of this process.
+/// A field of `/proc/self/status`.
 fn status(name: &str, field: &str, good: impl Fn(&str) -> bool) -> Act {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let value = status.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
@@ -88,7 +88,7 @@ fn status(name: &str, field: &str, good: impl Fn(&str) -> bool) -> Act {
     Act { name: name.into(), contained: good(value), detail: format!("{field}: {value}") }
 }
 
-/// A directory may be opened without being shown: what counts is an entry.
+/// Opening a directory shows nothing yet; only reading an entry does.
 fn list(directory: &std::path::Path) -> io::Result<std::fs::DirEntry> {
     std::fs::read_dir(directory)?.next().unwrap_or_else(|| Err(io::ErrorKind::NotFound.into()))
 }

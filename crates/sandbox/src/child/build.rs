@@ -1,5 +1,5 @@
-//! Behind namespaces: what is done before there is a plan, and how it then becomes a tree, by two
-//! threads of the first process.
+//! The first process in its namespaces: what it does before there is a plan, and how two threads
+//! of it then mount the plan.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -20,96 +20,97 @@ use crate::supervisor::FORWARDED;
 use crate::sys::{self, ExitOnPanic};
 use crate::test_hooks::Layer;
 
-/// What is done beside the tree.
+/// What the second thread produces.
 pub(super) struct Rest {
-    /// Parts of the plan that are not there.
+    /// Pieces of the plan that could not be mounted.
     pub(super) missing: Vec<String>,
     pub(super) program: Option<Program>,
 }
 
 /// More descriptors than most plans need.
-const ROOM: usize = 1024;
+const DESCRIPTORS: usize = 1024;
 
-/// The second thread of the first process, and what it is waiting for and waited for.
-struct Beside {
+/// The second thread of the first process, and the channels to and from it.
+struct SecondThread {
     thread: io::Result<JoinHandle<()>>,
     hand_over: Sender<(&'static Child<'static>, Later<'static>)>,
-    made: Receiver<Option<LandlockRules<'static>>>,
+    landlock: Receiver<Option<LandlockRules<'static>>>,
     network: Receiver<Option<OwnNetwork>>,
     entered: Sender<()>,
     rest: Receiver<Rest>,
 }
 
-/// The other ends.
+/// The other ends of the channels.
 struct Answers {
-    made: Sender<Option<LandlockRules<'static>>>,
+    landlock: Sender<Option<LandlockRules<'static>>>,
     network: Sender<Option<OwnNetwork>>,
     entered: Receiver<()>,
     rest: Sender<Rest>,
 }
 
-impl Beside {
-    /// Starts it. Whatever the run turns out to be, it is likely to want a network of its own.
+impl SecondThread {
+    /// Starts it. Most runs have a network of their own, so its namespace is created at once.
     fn start() -> Self {
         let (hand_over, work) = mpsc::channel::<(&'static Child<'static>, Later<'static>)>();
-        let (tell_made, made) = mpsc::channel();
-        let (tell_network, network) = mpsc::channel();
-        let (tell_entered, entered) = mpsc::channel();
-        let (tell_rest, rest) = mpsc::channel();
-        let answers = Answers { made: tell_made, network: tell_network, entered, rest: tell_rest };
+        let (send_landlock, landlock) = mpsc::channel();
+        let (send_network, network) = mpsc::channel();
+        let (send_entered, entered) = mpsc::channel();
+        let (send_rest, rest) = mpsc::channel();
+        let answers =
+            Answers { landlock: send_landlock, network: send_network, entered, rest: send_rest };
         let thread = std::thread::Builder::new().spawn(move || {
-            // Half a tree is the end of the process.
+            // A panic must not leave a partly mounted tree in use.
             let _exit = ExitOnPanic;
-            let empty = EmptyNetwork::make();
+            let empty = EmptyNetwork::create();
             let Ok((child, later)) = work.recv() else { return };
-            if let Err(failed) = child.build_beside(empty, later, &answers) {
+            if let Err(failed) = child.build_in_second_thread(empty, later, &answers) {
                 child.fail(failed);
             }
         });
-        Self { thread, hand_over, made, network, entered: tell_entered, rest }
+        Self { thread, hand_over, landlock, network, entered: send_entered, rest }
     }
 }
 
-/// Does what can be done before anybody knows for what, waits for orders, builds the wall, starts
-/// the command behind it, and waits for its end. Never returns.
+/// Does what can be done before there is a plan, waits for orders, builds the sandbox, starts the
+/// command in it, and waits for its end. Never returns.
 pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let _exit = ExitOnPanic;
-    // For the supervisor, until the command can have them.
+    // Signals are for the supervisor until the command has started.
     let held = sys::hold_signals(&FORWARDED).map_err(|error| Failed::new(Step::Ipc, error));
     let bond = sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error));
-    // The table cannot grow quickly once there are two threads.
-    sys::make_room_for_descriptors(socket.as_fd(), ROOM);
-    let beside = Beside::start();
+    // The descriptor table grows slowly once there are two threads.
+    sys::make_room_for_descriptors(socket.as_fd(), DESCRIPTORS);
+    let second = SecondThread::start();
     let ready = held.and(bond).and_then(|()| map_user(user));
-    // Nobody is left to be told if there are none.
+    // Without orders the supervisor is gone, and no one is left to report to.
     let Ok(Some(orders)) = prefork::receive(&socket) else { sys::exit_now(1) };
-    // They last as long as the process, and so does everything that is made of them.
+    // They live as long as the process, and so does everything that borrows from them.
     let orders: &'static Orders<'static> = Box::leak(Box::new(orders));
     let child = Child::new(orders, user, socket, None);
     let child: &'static Child<'static> = Box::leak(Box::new(child));
     let failed = match ready.and_then(|()| child.enter_group()) {
         Err(failed) => failed,
         Ok(()) if child.omits(Layer::Mounts) => child.start_unmounted(),
-        Ok(()) => child.mount_and_start(beside),
+        Ok(()) => child.mount_and_start(second),
     };
     child.fail(failed)
 }
 
 impl Child<'static> {
-    /// What the second thread does. Whoever does not listen to it any more has failed, and is about
-    /// to say so.
-    fn build_beside(
+    /// What the second thread does. If the first one no longer receives, it has failed and is about
+    /// to report that.
+    fn build_in_second_thread(
         &'static self,
         empty: Result<EmptyNetwork, Failed>,
         later: Later<'static>,
         answers: &Answers,
     ) -> Result<(), Failed> {
         self.cpu_affinity.leave();
-        let mut rights = self.rights()?;
-        let stock = later.make(rights.as_mut())?;
-        let Ok(()) = answers.made.send(rights) else { return Ok(()) };
+        let mut landlock = self.landlock_rules()?;
+        let stock = later.make(landlock.as_mut())?;
+        let Ok(()) = answers.landlock.send(landlock) else { return Ok(()) };
         let own = self.orders.plan.network == Net::Own;
-        let network = own.then(|| OwnNetwork::furnish(empty?, &self.orders.plan)).transpose()?;
+        let network = own.then(|| OwnNetwork::listen(empty?, &self.orders.plan)).transpose()?;
         let Ok(()) = answers.network.send(network) else { return Ok(()) };
         let placed = stock.place()?;
         self.send_private(&placed.private)?;
@@ -119,11 +120,11 @@ impl Child<'static> {
         Ok(())
     }
 
-    /// Puts the file system together and starts the command. Most of what lies on the floor is made
-    /// beside that, on another processor if there is one.
-    fn mount_and_start(&'static self, beside: Beside) -> Failed {
+    /// Builds the file system and starts the command. The second thread prepares most of the mounts,
+    /// on another processor if there is one.
+    fn mount_and_start(&'static self, second: SecondThread) -> Failed {
         let lost = || Failed::new(Step::Fork, io::Error::other("a thread ended early"));
-        let Beside { thread, hand_over, made, network, entered, rest } = beside;
+        let SecondThread { thread, hand_over, landlock, network, entered, rest } = second;
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
             let (mut mounts, later) = self.floor(Bench::begin(&self.orders.plan)?)?;
@@ -131,21 +132,21 @@ impl Child<'static> {
             let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
             hand_over.send((self, later)).map_err(|_| lost())?;
             mounts.lay()?;
-            // There is time for this while the other thread is at work.
+            // There is time for this while the other thread works.
             sys::drop_bounding_set();
-            let mut rights = made.recv().map_err(|_| lost())?;
-            rights.iter_mut().try_for_each(|rights| mounts.allow(rights))?;
+            let mut landlock = landlock.recv().map_err(|_| lost())?;
+            landlock.iter_mut().try_for_each(|rules| mounts.allow(rules))?;
             let Entered { missing, private, umask } = mounts.enter()?;
             entered.send(()).map_err(|_| lost())?;
             self.send_private(&private)?;
             self.send_views(bare)?;
             self.enter_network(network.recv().map_err(|_| lost())?)?;
-            // A fork copies what one thread sees, and a run that may have two processes has them
-            // for itself.
+            // A fork copies only the calling thread, and a thread counts towards a small limit of
+            // processes.
             if self.forks() || self.orders.plan.limits.processes.is_some_and(|most| most < 3) {
                 thread.join().map_err(|_| lost())?;
             }
-            Ok(Built { missing, rights, umask: Some(umask), rest: Some(rest) })
+            Ok(Built { missing, landlock, umask: Some(umask), rest: Some(rest) })
         };
         match build() {
             Ok(built) => self.start(built),

@@ -1,4 +1,4 @@
-//! [`CpuAffinity`]: on which of them supervisor and child run while the wall is built.
+//! [`CpuAffinity`]: which processors supervisor and child use during the setup.
 
 use std::io;
 
@@ -7,11 +7,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_getcpu, sched_setaffinity}
 
 use crate::sys::{self, Cloned};
 
-/// The processors that this process could use before it kept to one of them, and that one.
+/// The processors that this process could use before it was pinned to one, and that one.
 pub(crate) struct CpuAffinity(Option<(CpuSet, usize)>);
 
 impl CpuAffinity {
-    /// Keeps this process, and what it starts, to the processor that it runs on.
+    /// Pins this process, and what it starts, to the processor that it runs on.
     pub(crate) fn keep_to_one() -> Self {
         let processors = Self::here();
         processors.keep(None);
@@ -22,12 +22,12 @@ impl CpuAffinity {
         Self(sched_getaffinity(None).ok().map(|all| (all, sched_getcpu())))
     }
 
-    /// Keeps another process to that one too. While it waits, that does not hold it up.
+    /// Pins another process to the same one.
     pub(crate) fn keep_also(&self, process: i32) {
         self.keep(Pid::from_raw(process));
     }
 
-    /// For a process that another one keeps to its own.
+    /// As received in the orders, by a process that the supervisor has pinned.
     pub(crate) fn from_orders((all, one): &(Vec<usize>, usize)) -> Self {
         let mut set = CpuSet::new();
         for processor in all {
@@ -36,15 +36,15 @@ impl CpuAffinity {
         Self((!all.is_empty()).then_some((set, *one)))
     }
 
-    /// What to tell it.
+    /// As sent in the orders.
     pub(crate) fn to_orders(&self) -> (Vec<usize>, usize) {
         let Self(Some((all, one))) = self else { return (Vec::new(), 0) };
         let all = (0..CpuSet::MAX_CPU).filter(|processor| all.is_set(*processor));
         (all.collect(), *one)
     }
 
-    /// Starts a process beside this one: on another processor, if there is one, and without being
-    /// made to wait for it here.
+    /// Starts a process on another processor, if there is one, so that this one does not wait for
+    /// it.
     pub(crate) fn start_apart(start: impl FnOnce() -> io::Result<Cloned>) -> io::Result<Cloned> {
         let ordinary = sys::is_ordinary();
         if ordinary {
@@ -80,7 +80,7 @@ impl CpuAffinity {
         if let Self(Some((all, one))) = self {
             let mut others = *all;
             others.unset(*one);
-            // Without others this fails, and everybody takes turns.
+            // With a single processor this fails, and both take turns.
             let _ = sched_setaffinity(process, &others);
         }
     }

@@ -1,4 +1,4 @@
-//! Landlock: the rights that a plan's ground gives, as rules of the running kernel.
+//! Landlock: what a plan allows, as rules for the running kernel.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -15,35 +15,35 @@ use crate::child::stdio::{self, Given};
 use crate::failure::{Failed, Step};
 use crate::sys;
 
-/// The version of Landlock that this kernel speaks; zero for none.
+/// The Landlock ABI version of this kernel; zero for none.
 pub fn version() -> i32 {
     // LANDLOCK_CREATE_RULESET_VERSION
     sys::landlock_version()
 }
 
-/// What a process may do with files, before it is held to that.
+/// A ruleset that is not enforced yet.
 ///
-/// In namespaces, mounts decide what is there and what can be written, but not all of it: a fifo or a
-/// device can be written on a read-only mount, and an open descriptor, handed over or brought by a
-/// socket, leads around them. So Landlock lets nothing be written outside the ground, whatever the
-/// mounts say, and keeps signals and abstract sockets inside. Reading is left to the mounts, because
-/// every open would pay for a rule about it, unless a directory was handed over: then reading is
-/// allowed below the root only (a read that Landlock refuses inside never reaches the tripwire, and
-/// nobody would be told). Truncating costs as much, and needs a rule only where a file was handed over
-/// that cannot be written.
+/// In namespaces, mounts decide what exists and what can be written, but not completely: a fifo or a
+/// device can be written on a read-only mount, and an open descriptor, inherited or received over a
+/// socket, bypasses them. So Landlock denies every write outside of what the plan allows, whatever
+/// the mounts say, and keeps signals and abstract sockets inside. Reads are left to the mounts,
+/// because every open would pay for the check, unless a directory was inherited: then reads are
+/// allowed below the root only. (A read inside that Landlock denies never reaches the tripwire, and
+/// would not be reported.) Truncation costs as much, and needs a rule only where a file was inherited
+/// that must not be written.
 pub(crate) struct LandlockRules<'a> {
     plan: &'a Plan,
     enforcement: Enforcement,
-    /// The version of Landlock that this kernel speaks.
+    /// The ABI version of this kernel.
     version: i32,
     reads: bool,
-    /// What is refused where no rule allows it.
+    /// What is denied where no rule allows it.
     handled: BitFlags<AccessFs>,
     ruleset: RulesetCreated,
 }
 
 impl<'a> LandlockRules<'a> {
-    /// Nothing where the kernel has no Landlock.
+    /// `None` where the kernel has no Landlock.
     pub(crate) fn new(plan: &'a Plan, enforcement: Enforcement) -> Result<Option<Self>, Failed> {
         let version = version();
         if version < 1 {
@@ -52,7 +52,7 @@ impl<'a> LandlockRules<'a> {
         let abi = ABI::from(version);
         let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
         let given = stdio::given();
-        // Files that are made later are handed over by descriptor as well.
+        // Files that are created later are handed over by descriptor as well.
         let reads = enforcement == Enforcement::Landlock
             || given == Given::Directory
             || !plan.late.is_empty();
@@ -94,7 +94,7 @@ impl<'a> LandlockRules<'a> {
         }
     }
 
-    /// Allows what a piece allows, below what it is made of.
+    /// Allows what a piece allows, below its mount.
     pub(crate) fn allow(&mut self, piece: &Piece, tree: BorrowedFd<'_>) -> Result<(), Failed> {
         match self.of(piece) {
             Some(access) => self.add(tree, piece.directory, access),
@@ -102,7 +102,7 @@ impl<'a> LandlockRules<'a> {
         }
     }
 
-    /// The same where it lies.
+    /// The same, by its path on the host.
     pub(crate) fn allow_there(&mut self, piece: &Piece) -> Result<(), Failed> {
         let Some(access) = self.of(piece) else { return Ok(()) };
         if piece.kind == Kind::Read && self.enforcement == Enforcement::Landlock {
@@ -111,7 +111,7 @@ impl<'a> LandlockRules<'a> {
         self.add_path(piece.path.as_path(), piece.directory, access)
     }
 
-    /// Holds this process and everything it starts to them.
+    /// Enforces the rules on this process and everything that it starts.
     pub(crate) fn enforce(mut self) -> Result<i32, Failed> {
         let read = self.read();
         if self.reads
@@ -122,8 +122,8 @@ impl<'a> LandlockRules<'a> {
         if self.enforcement == Enforcement::Landlock {
             self.add_path(Path::new("/proc"), true, read)?;
         }
-        // They can be opened by their names, such as `/dev/stderr`, too. One that lies on no mount
-        // gets no rule and needs none.
+        // They can be opened by their names, such as `/dev/stderr`, as well. A file without a mount,
+        // such as a pipe, gets no rule and needs none.
         for (descriptor, _, leave) in stdio::files() {
             let read = if leave.read { AccessFs::ReadFile.into() } else { BitFlags::EMPTY };
             let write = if leave.write {
@@ -133,15 +133,15 @@ impl<'a> LandlockRules<'a> {
             };
             let _ = self.add(descriptor, false, read | write);
         }
-        // The rights asked for are those that this kernel knows, so all of them must hold.
+        // Only access rights that this kernel knows are requested, so all must be enforced.
         match self.ruleset.restrict_self().map_err(failed)?.ruleset {
             RulesetStatus::FullyEnforced => Ok(self.version),
             status => Err(failed(format!("the kernel reports {status:?}"))),
         }
     }
 
-    /// Opens a tree except what is closed in it. Landlock knows no exceptions, so the entries
-    /// around the closed one are opened one by one.
+    /// Allows a tree except what is denied in it. Landlock has no exceptions, so the entries around
+    /// the denied one are allowed one by one.
     fn add_around(&mut self, path: &Path, access: BitFlags<AccessFs>) -> Result<(), Failed> {
         let closed = |piece: &Piece| piece.kind == Kind::Closed;
         let pieces = &self.plan.pieces;
@@ -168,7 +168,7 @@ impl<'a> LandlockRules<'a> {
     ) -> Result<(), Failed> {
         match PathFd::new(path) {
             Ok(place) => self.add(place.as_fd(), directory, access),
-            // Ground that is not there gives no right.
+            // A path that does not exist needs no rule.
             Err(_) => Ok(()),
         }
     }
@@ -193,9 +193,9 @@ impl<'a> LandlockRules<'a> {
 pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
     match piece.kind {
         Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
-        // A file of a read-only workspace that may be made later must not be refused here.
+        // A file of a read-only workspace that may be created later must not be denied here.
         Kind::Read => plan.late.iter().any(|late| late.is_within(&piece.path)),
-        // What is held in place has the rights of what it lies in.
+        // A pinned directory has the access rights of the one that contains it.
         Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => false,
     }
 }

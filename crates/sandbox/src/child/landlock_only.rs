@@ -1,8 +1,8 @@
-//! A plan for a wall without mounts: what only mounts can give is left out, never replaced by the
-//! host's own.
+//! [`LandlockOnly`]: a plan for a sandbox without mounts. What only mounts can provide is left out,
+//! and never replaced by what the host has there.
 //!
-//! Landlock can open ground and nothing else. Private ground, layers and made files are not to be
-//! had; a protected name inside writable ground is refused by the watcher alone.
+//! Landlock can only allow paths. Private directories, overlays and generated files are not
+//! available; protected names inside of what may be written are denied by intercepted calls alone.
 
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -12,15 +12,15 @@ use std::time::SystemTime;
 use model::{AbsPath, Kind, Piece, Plan};
 use rustix::fs::Mode;
 
-/// A plan as far as Landlock can hold it.
+/// A plan as far as Landlock can enforce it.
 pub(crate) struct LandlockOnly {
     pub(crate) plan: Plan,
-    /// A directory of the host for this run alone, to be made and removed with it.
+    /// A directory of the host for this run alone, created and removed with it.
     pub(crate) private: AbsPath,
-    /// The user's settings of git, as the run is to see them. Git gives up where it may not read
-    /// those that are there.
+    /// The user's git configuration, as the run is to see it. Git fails where it may not read the
+    /// real one.
     gitconfig: String,
-    /// What is not there.
+    /// What is left out.
     pub(crate) missing: Vec<String>,
 }
 
@@ -48,7 +48,7 @@ impl LandlockOnly {
             environment
                 .push((GIT_VARIABLE.into(), private.join(GIT_SETTINGS.as_ref()).as_path().into()));
         }
-        // What is granted before it exists would be put into the running tree by a mount.
+        // A path that is granted before it exists would need a mount when it is created.
         missing.extend(
             plan.late
                 .iter()
@@ -59,15 +59,15 @@ impl LandlockOnly {
         Self { plan, private, gitconfig: gitconfig.unwrap_or_default(), missing }
     }
 
-    /// Makes the directory with what belongs into it.
+    /// Creates the directory and its files.
     pub(crate) fn make(&self) -> io::Result<()> {
-        // Made with its rights, so that nobody can be in it before us.
+        // Created with its final mode, so that no other user can enter it first.
         rustix::fs::mkdir(self.private.as_path(), Mode::RWXU)?;
         std::fs::write(self.private.join(GIT_SETTINGS.as_ref()).as_path(), &self.gitconfig)
     }
 }
 
-/// What the user's settings of git are called at home, and the variable that names others.
+/// The name of the user's git configuration, and the variable that names another.
 const GIT_SETTINGS: &str = ".gitconfig";
 const GIT_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
 
@@ -77,10 +77,10 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
             kind.clone()
         }
         Kind::Overlay | Kind::Processes => Kind::Read,
-        // The system's own instead of a made one: every user may read it.
+        // The system's own file instead of a generated one: every user may read it.
         Kind::Text(_) if piece.path.as_path().starts_with("/etc") => Kind::Read,
         Kind::Outside => return None,
-        // What the host has there is not for the run: files of others, other terminals.
+        // What the host has there is not for the run: other users' files, other terminals.
         Kind::Scratch | Kind::Terminals | Kind::Text(_) => {
             if !piece.path.is_within(&plan.home) || piece.path.as_path().exists() {
                 missing
@@ -98,24 +98,24 @@ fn private() -> AbsPath {
     AbsPath::lexical(Path::new("/tmp")).unwrap_or_else(|_| AbsPath::root()).join(name.as_ref())
 }
 
-/// Removes a directory with all that is in it, whatever permissions that has.
+/// Removes a directory and everything in it, whatever its permissions are.
 pub(crate) fn remove(dir: &Path) {
     let gone = |done: &io::Result<()>| {
         done.as_ref().err().is_none_or(|error| error.kind() == io::ErrorKind::NotFound)
     };
     if !gone(&std::fs::remove_dir_all(dir)) {
-        open_up(dir);
+        make_accessible(dir);
         let _ = std::fs::remove_dir_all(dir);
     }
 }
 
-fn open_up(dir: &Path) {
+fn make_accessible(dir: &Path) {
     let _ = std::fs::set_permissions(dir, std::fs::Permissions::from_mode(0o700));
     let Ok(entries) = std::fs::read_dir(dir) else { return };
     for entry in entries.flatten() {
-        // Of the entry itself: a link is no directory.
+        // The type of the entry itself: a link is not a directory.
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
+            make_accessible(&entry.path());
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The two processes of ours behind the wall: the first one, which builds it and then only waits,
-//! and the one that closes the door behind itself and becomes the command.
+//! What runs in the child: the first process of a run, which builds the sandbox and then only
+//! waits, and the process that confines itself and executes the command.
 
 mod build;
 pub(crate) mod cpu_affinity;
@@ -54,20 +54,20 @@ pub(crate) struct Child<'a> {
 /// What must be out of reach: tried from inside before the command runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Canary {
-    /// A file that exists and is no part of the ground.
+    /// A file that exists and that the plan does not allow.
     pub file: AbsPath,
-    /// A port on the host's loopback on which somebody listens.
+    /// A port on the host's loopback that is listened on.
     pub port: u16,
 }
 
-/// What is to become of the command, once everything stands.
+/// What is left to apply to the process of the command, once the file system is complete.
 struct Built<'a> {
-    /// What could not be put into the tree.
+    /// Pieces of the plan that could not be mounted.
     missing: Vec<String>,
-    rights: Option<LandlockRules<'a>>,
-    /// The user's own, where building needed another.
+    landlock: Option<LandlockRules<'a>>,
+    /// The user's umask, where the setup needed another.
     umask: Option<Mode>,
-    /// Comes when the rest of the tree is in its place, where that takes longer.
+    /// Receives the rest, where a second thread is still mounting.
     rest: Option<Receiver<Rest>>,
 }
 
@@ -95,7 +95,7 @@ impl<'a> Child<'a> {
         self.orders.omitted.has(layer)
     }
 
-    /// What the command gets of the environment around the wall: nothing.
+    /// What the command inherits of the caller's environment: nothing.
     fn inherited(&self) -> Vec<(OsString, OsString)> {
         if self.omits(Layer::Environment) { std::env::vars_os().collect() } else { Vec::new() }
     }
@@ -105,7 +105,7 @@ impl<'a> Child<'a> {
         self.exit_after_all()
     }
 
-    /// Ends this process and takes with it what nobody else might remove.
+    /// Ends this process, and removes what no other process might.
     fn exit_after_all(&self) -> ! {
         if let Some(landlock_only) = self.landlock_only {
             landlock_only::remove(landlock_only.private.as_path());
@@ -123,14 +123,14 @@ impl<'a> Child<'a> {
             if self.orders.enforcement == Enforcement::Namespaces
                 && self.orders.plan.network == Net::Own
             {
-                let empty = EmptyNetwork::make()?;
-                self.enter_network(Some(OwnNetwork::furnish(empty, &self.orders.plan)?))?;
+                let empty = EmptyNetwork::create()?;
+                self.enter_network(Some(OwnNetwork::listen(empty, &self.orders.plan)?))?;
             }
-            let mut rights = self.rights()?;
+            let mut landlock = self.landlock_rules()?;
             for piece in &self.orders.plan.pieces {
-                rights.iter_mut().try_for_each(|rights| rights.allow_there(piece))?;
+                landlock.iter_mut().try_for_each(|rules| rules.allow_there(piece))?;
             }
-            Ok(Built { missing: Vec::new(), rights, umask: None, rest: None })
+            Ok(Built { missing: Vec::new(), landlock, umask: None, rest: None })
         };
         match build() {
             Ok(built) => self.start(built),
@@ -138,8 +138,8 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// Nothing where Landlock is not to be had, or not wanted.
-    fn rights(&self) -> Result<Option<LandlockRules<'_>>, Failed> {
+    /// `None` where Landlock is not available, or is left out.
+    fn landlock_rules(&self) -> Result<Option<LandlockRules<'_>>, Failed> {
         if self.omits(Layer::Landlock) {
             return Ok(None);
         }
@@ -149,16 +149,19 @@ impl<'a> Child<'a> {
     fn enter_network(&self, network: Option<OwnNetwork>) -> Result<(), Failed> {
         let Some(network) = network else { return Ok(()) };
         network.enter().map_err(|error| Failed::new(Step::Namespaces, error))?;
-        for some in network.doors.descriptors().chunks(sys::MOST_DESCRIPTORS) {
+        for some in network.listeners.descriptors().chunks(sys::MOST_DESCRIPTORS) {
             self.send(&Message::Listeners, some)?;
         }
-        network.diag.iter().try_for_each(|diag| self.send(&Message::SockDiag, &[diag.descriptor()]))
+        network
+            .sock_diag
+            .iter()
+            .try_for_each(|sock_diag| self.send(&Message::SockDiag, &[sock_diag.descriptor()]))
     }
 
     fn floor<'b>(&self, bench: Bench<'b>) -> Result<(Mounts<'b>, Later<'b>), Failed> {
         let floor = if self.orders.attribution == Attribution::Tripwire {
-            // The device must be opened in the user namespace that mounts it. A request can be
-            // taken back before it is read, or be too long, and nobody may wait for the next.
+            // The device must be opened in the user namespace that mounts it. It is non-blocking
+            // because a request can be taken back before it is read, or be too long.
             let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
                 .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
@@ -166,10 +169,10 @@ impl<'a> Child<'a> {
         } else {
             Floor::Empty
         };
-        // The supervisor alone serves the tripwire: a copy of the device in here would keep it
-        // alive after the supervisor's death.
+        // The supervisor alone serves the tripwire: a copy of the device in this process would keep
+        // the mount alive after the supervisor has died.
         bench.stand_on(&floor, self.user, |device| {
-            // Before it is mounted there is nothing to serve.
+            // Sent before the mount, so that the supervisor serves the first request.
             self.send(&Message::Device, &[device.as_fd()])
         })
     }
@@ -187,7 +190,7 @@ impl<'a> Child<'a> {
         let failed = |error: rustix::io::Errno| Failed::new(Step::Processes, error.into());
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(failed)?;
-        // In anything else the supervisor might come to wait for itself.
+        // On any other file system the supervisor could end up waiting for itself.
         if rustix::fs::fstatfs(&processes).map_err(failed)?.f_type != PROC_SUPER_MAGIC {
             return Err(failed(rustix::io::Errno::NODEV));
         }
@@ -206,7 +209,7 @@ impl<'a> Child<'a> {
     }
 
     fn start(&self, built: Built<'_>) -> ! {
-        // What this process was started with is not for the run to see.
+        // The run must not read this process's memory or environment.
         let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
         if !self.omits(Layer::Environment) {
             sys::wipe_environment();
@@ -217,7 +220,7 @@ impl<'a> Child<'a> {
         if self.orders.enforcement == Enforcement::Landlock {
             self.start_and_outlive(built);
         }
-        // Giving up capabilities clears the bond.
+        // Dropping capabilities has cleared the parent-death signal.
         if let Err(error) = sys::die_with_parent() {
             self.fail(Failed::new(Step::ParentDeath, error));
         }
@@ -232,8 +235,9 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// Whether the command starts with a memory of its own. Whoever watches starts of programs looks
-    /// into the memory of the one that starts it, and ours is not to be looked into.
+    /// Whether the command starts in a forked process, with its own copy of the memory. Where
+    /// `execve` is intercepted, the supervisor reads the arguments from the calling process, and the
+    /// memory of this one is not readable.
     fn forks(&self) -> bool {
         self.orders.enforcement == Enforcement::Landlock
             || self.orders.attribution == Attribution::Notify
@@ -243,15 +247,15 @@ impl<'a> Child<'a> {
         match sys::fork()? {
             Some(command) => Ok(command),
             None => {
-                // Readable by the supervisor again: it must see what is tried.
+                // Readable again: the supervisor must see the arguments of intercepted calls.
                 let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::Dumpable);
                 self.become_command(built)
             }
         }
     }
 
-    /// Without a process namespace nothing ends with this process. So it outlives the supervisor
-    /// should that be killed, and a signal to the supervisor's group must not reach it.
+    /// Without a PID namespace, no other process ends with this one. So it must survive the
+    /// supervisor, and signals to the supervisor's process group must not reach it.
     fn prepare_to_outlive(&self) -> Result<(), Failed> {
         rustix::process::setpgid(None, None)
             .map_err(|error| Failed::new(Step::ParentDeath, error.into()))?;
@@ -262,7 +266,7 @@ impl<'a> Child<'a> {
         Ok(())
     }
 
-    /// Waits for the supervisor's end too, and then ends everything itself.
+    /// Waits for the supervisor's end as well, and then kills everything itself.
     fn start_and_outlive(&self, built: Built<'_>) -> ! {
         let ends = match sys::signal_descriptor(&[libc::SIGCHLD]) {
             Ok(ends) => ends,
@@ -275,7 +279,7 @@ impl<'a> Child<'a> {
         loop {
             let mut events = [
                 PollFd::new(&ends, PollFlags::IN),
-                // Nothing is read here: what arrives is for the command. Only its end counts.
+                // Nothing is read here: messages are for the command. Only a hang-up matters.
                 PollFd::new(&self.socket, PollFlags::empty()),
             ];
             let _ = rustix::event::poll(&mut events, None);
@@ -289,20 +293,20 @@ impl<'a> Child<'a> {
             }
             while sys::next_signal(ends.as_fd()).is_some() {}
             while let Ok((pid @ 1.., status)) = sys::wait_any_now() {
-                // The supervisor ends this process when it has ended all others.
-                self.heed(command, pid, status);
+                // The supervisor kills this process after all others.
+                self.report_status(command, pid, status);
             }
         }
     }
 
-    /// The first process of a namespace inherits every orphan, and its end is everybody's end.
+    /// The first process of a PID namespace inherits every orphan, and its end kills all others.
     fn wait(&self, command: i32) -> ! {
-        // Its own end need not wait for the supervisor's.
+        // The supervisor may be busy on that processor when this process ends.
         self.cpu_affinity.restore();
         loop {
             match sys::wait_any() {
                 Ok((pid, status)) => {
-                    if self.heed(command, pid, status) {
+                    if self.report_status(command, pid, status) {
                         sys::exit_now(0);
                     }
                 }
@@ -312,8 +316,8 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// Tells what became of the command. Whether that was its end.
-    fn heed(&self, command: i32, pid: i32, status: i32) -> bool {
+    /// Reports a change of the command's state. Returns whether the command has ended.
+    fn report_status(&self, command: i32, pid: i32, status: i32) -> bool {
         if pid != command {
             return false;
         }
@@ -328,16 +332,16 @@ impl<'a> Child<'a> {
     }
 
     fn become_command(&self, built: Built<'_>) -> ! {
-        let failed = match self.close_door(built) {
+        let failed = match self.confine(built) {
             Ok(()) => execute(&self.orders.plan, &self.orders.command, &self.inherited()),
             Err(failed) => failed,
         };
         self.fail(failed)
     }
 
-    /// Everything that can only be done by the process that becomes the command.
-    fn close_door(&self, built: Built<'_>) -> Result<(), Failed> {
-        let Built { mut missing, rights, umask, rest } = built;
+    /// What only the process that becomes the command can do, up to the permission to start.
+    fn confine(&self, built: Built<'_>) -> Result<(), Failed> {
+        let Built { mut missing, landlock, umask, rest } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.orders.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error))?;
@@ -349,8 +353,8 @@ impl<'a> Child<'a> {
         })?;
         umask.map(rustix::process::umask);
         self.take_own_nulls();
-        let landlock = rights.map_or(Ok(0), LandlockRules::enforce)?;
-        // What is tried is the wall as the command will find it.
+        let landlock = landlock.map_or(Ok(0), LandlockRules::enforce)?;
+        // The self-test must see the file system as the command will.
         let program = match rest.map(|rest| rest.recv()) {
             Some(Ok(rest)) => {
                 missing.extend(rest.missing);
@@ -374,8 +378,8 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// Root could change the host's `/dev/null` through a descriptor of it; the run's own is the same
-    /// and cannot be changed.
+    /// Root could change the mode of the host's `/dev/null` through a descriptor. The run's own
+    /// device is the same, on a mount that cannot be changed.
     fn take_own_nulls(&self) {
         if self.user.0 != 0 || self.orders.enforcement == Enforcement::Landlock {
             return;
@@ -389,7 +393,7 @@ impl<'a> Child<'a> {
 
     fn limit(&self) -> io::Result<()> {
         let limits = &self.orders.plan.limits;
-        // A core file would carry memory of the run out of it.
+        // A core file would carry memory out of the run.
         sys::limit(Resource::Core, 0)?;
         sys::lower_limit(Resource::Descriptors, limits.descriptors)?;
         if let Some(size) = limits.file_size {
@@ -406,7 +410,7 @@ impl<'a> Child<'a> {
         Ok(())
     }
 
-    /// The rules about system calls, unless they are left out.
+    /// The seccomp filter, unless it is left out.
     fn program(&self) -> Option<Program> {
         let program = || match self.watched() {
             Some(watch) => seccomp::both(&self.closed(), watch),
@@ -441,7 +445,7 @@ impl<'a> Child<'a> {
         }
         match sys::install_filter(&program.0, true) {
             Ok(Some(listener)) => self.send(&Message::SeccompListener, &[listener.as_fd()]),
-            // Somebody around us has the one listener that there can be.
+            // An outer sandbox holds the only listener that the kernel allows.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 close(&seccomp::closed(&self.closed()))?;
                 self.send(&Message::NoSeccompListener, &[])
@@ -453,7 +457,7 @@ impl<'a> Child<'a> {
         }
     }
 
-    /// Tries what must not work, from exactly where the command will stand.
+    /// Tries what must fail, confined exactly as the command will be.
     fn try_forbidden(&self) -> SelfTest {
         let file = &self.orders.canary.file;
         let open = |flags: OFlags| {
@@ -461,12 +465,12 @@ impl<'a> Child<'a> {
         };
         let mut tried =
             vec![(format!("writing {file}"), open(OFlags::WRONLY | OFlags::APPEND).is_err())];
-        // Where the whole host can be read and no mount hides a part of it, this is no secret.
+        // Where the whole host can be read and no mounts hide parts of it, reading is allowed.
         if self.orders.enforcement == Enforcement::Namespaces
             || self.orders.plan.base == Base::Nothing
         {
-            let refused = open(OFlags::RDONLY).is_err();
-            tried.push((format!("reading {file}"), refused));
+            let denied = open(OFlags::RDONLY).is_err();
+            tried.push((format!("reading {file}"), denied));
         }
         if self.orders.plan.network == Net::Own {
             let port = self.orders.canary.port;
@@ -488,7 +492,7 @@ fn connects(port: u16) -> bool {
     socket.is_ok_and(|socket| rustix::net::connect(&socket, &address).is_ok())
 }
 
-/// The user keeps the same number inside, and there is nobody else.
+/// Maps the user and group to themselves, and no others.
 fn map_user((uid, gid): (u32, u32)) -> Result<(), Failed> {
     let write = |path: &str, text: String| {
         std::fs::write(path, text).map_err(|error| Failed::new(Step::IdMap, error))
@@ -498,12 +502,12 @@ fn map_user((uid, gid): (u32, u32)) -> Result<(), Failed> {
     write("/proc/self/gid_map", format!("{gid} {gid} 1"))
 }
 
-/// Gives up every capability for good, and every way to gain one.
+/// Drops every capability for good, and every way to gain one.
 fn drop_capabilities() -> Result<(), Failed> {
     use rustix::thread::{CapabilitiesSecureBits as Bits, CapabilitySet, CapabilitySets};
     let fail = |error: rustix::io::Errno| Failed::new(Step::Capabilities, error.into());
     rustix::thread::set_no_new_privs(true).map_err(fail)?;
-    // A process without the right to do this has no capabilities to lose.
+    // A process that may not do this has no capabilities to lose.
     let _ = rustix::thread::set_capabilities_secure_bits(
         Bits::NO_ROOT | Bits::NO_ROOT_LOCKED | Bits::NO_SETUID_FIXUP | Bits::NO_SETUID_FIXUP_LOCKED,
     );
@@ -538,7 +542,7 @@ fn execute(plan: &Plan, command: &[OsString], inherited: &[(OsString, OsString)]
     let mut error = io::Error::from_raw_os_error(libc::ENOENT);
     for candidate in programs(program, &plan.environment) {
         let tried = sys::execute(&text(candidate.as_os_str()), &argv, &envp);
-        // A program that is there but cannot be run says more than one that is not.
+        // The error of a program that exists but cannot be executed is more useful.
         if tried.kind() != io::ErrorKind::NotFound && tried.kind() != io::ErrorKind::NotADirectory {
             error = tried;
         }
@@ -546,7 +550,7 @@ fn execute(plan: &Plan, command: &[OsString], inherited: &[(OsString, OsString)]
     Failed::new(Step::Execute, error).about(program.to_string_lossy().into_owned())
 }
 
-/// Where a program may be: as it is named, or in the directories of PATH.
+/// The paths to try for a program: the name itself, or the directories of `PATH`.
 fn programs(program: &OsStr, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     if program.is_empty() || program.as_bytes().contains(&b'/') {
         return vec![program.into()];

@@ -1,7 +1,7 @@
-//! [`Prefork`]: the first process of a run, started before anybody knows what for.
+//! [`Prefork`]: the first process of a run, started before there is a plan.
 //!
-//! Its namespaces, the network above all, take the kernel as long as it takes us to make a plan, so
-//! both happen at once. Then it is told.
+//! Creating its namespaces, above all the network namespace, takes the kernel about as long as
+//! making a plan, so both happen at once. Then it gets its orders.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, Write};
@@ -17,12 +17,12 @@ use crate::ipc;
 use crate::probe;
 use crate::sys::{self, Cloned};
 
-/// The first process of a run, behind its namespaces, waiting. It dies with this value.
+/// The first process of a run, waiting in its namespaces. It is killed when this value is dropped.
 pub struct Prefork {
     first: Option<First>,
 }
 
-/// A process and the way to talk to it.
+/// A process, and the socket to it.
 pub(crate) struct First {
     pub(crate) process: OwnedFd,
     pub(crate) pid: i32,
@@ -51,14 +51,14 @@ impl Prefork {
         self.first.iter().for_each(|first| cpu_affinity.keep_also(first.pid));
     }
 
-    /// Tells it what it is for. A command can be longer than a message.
+    /// Sends the orders, in a memfd because a command can be longer than a message.
     pub(crate) fn send_orders(mut self, orders: &Orders<'_>) -> io::Result<First> {
         let first = self.first.as_ref().ok_or(io::ErrorKind::NotFound)?;
         let bytes = postcard::to_allocvec(orders).map_err(io::Error::other)?;
-        let mut paper = File::from(rustix::fs::memfd_create("orders", MemfdFlags::CLOEXEC)?);
-        paper.write_all(&bytes)?;
-        paper.rewind()?;
-        sys::send(&first.socket, b"orders", &[paper.as_fd()])?;
+        let mut memfd = File::from(rustix::fs::memfd_create("orders", MemfdFlags::CLOEXEC)?);
+        memfd.write_all(&bytes)?;
+        memfd.rewind()?;
+        sys::send(&first.socket, b"orders", &[memfd.as_fd()])?;
         self.first.take().ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 }
@@ -72,11 +72,11 @@ impl Drop for Prefork {
     }
 }
 
-/// Waits to be told. `None`: the supervisor is gone.
+/// Waits for orders. `None`: the supervisor is gone.
 pub(crate) fn receive(socket: impl AsFd) -> io::Result<Option<Orders<'static>>> {
     let (_, descriptors, _) = sys::receive(socket)?;
-    let Some(paper) = descriptors.into_iter().next() else { return Ok(None) };
+    let Some(memfd) = descriptors.into_iter().next() else { return Ok(None) };
     let mut bytes = Vec::new();
-    File::from(paper).read_to_end(&mut bytes)?;
+    File::from(memfd).read_to_end(&mut bytes)?;
     postcard::from_bytes(&bytes).map(Some).map_err(io::Error::other)
 }

@@ -1,4 +1,4 @@
-//! The standard descriptors: what a run has of its caller's, on the mounts of the host.
+//! The standard descriptors that a run inherits from its caller, and what they give access to.
 
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::path::Path;
@@ -6,28 +6,28 @@ use std::path::Path;
 use rustix::fs::{FileType, OFlags, Stat};
 use rustix::io::Errno;
 
-/// What can be had through the descriptors that were handed over.
+/// What can be reached through the inherited descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Given {
-    /// Nothing but what they give.
+    /// Only the open files themselves.
     Streams,
-    /// One can be opened anew, with other rights.
+    /// A file that can be reopened with another mode.
     File,
-    /// What is below one can be reached.
+    /// A directory, and everything below it.
     Directory,
 }
 
-/// What a descriptor lets its holder do with a file or a fifo.
+/// What a descriptor allows with a file or a fifo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Leave {
     pub(crate) read: bool,
-    /// Also where it is opened to be added to: its holder can change that.
+    /// Also for append-only descriptors: the flag can be cleared.
     pub(crate) write: bool,
 }
 
 impl Leave {
     fn of(descriptor: BorrowedFd<'_>) -> Self {
-        // One that nothing is known about gives nothing.
+        // An unknown mode allows nothing.
         let flags = rustix::fs::fcntl_getfl(descriptor).unwrap_or(OFlags::PATH);
         if flags.contains(OFlags::PATH) {
             return Self::default();
@@ -41,18 +41,18 @@ impl Leave {
     }
 }
 
-/// The most that was handed over.
+/// The most that can be reached through any of them.
 pub(crate) fn given() -> Given {
     let all = all().map(|descriptor| match rustix::fs::fstat(descriptor) {
         Ok(file) => given_by(descriptor, &file),
-        // One that is not there leads nowhere.
+        // A closed descriptor leads nowhere.
         Err(Errno::BADF) => Given::Streams,
         Err(_) => Given::Directory,
     });
     all.into_iter().max().unwrap_or(Given::Directory)
 }
 
-/// The files and fifos among them, with what can be done to each.
+/// The files and fifos among them, with what is allowed with each.
 pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Leave)> {
     all().into_iter().filter_map(|descriptor| {
         let file = rustix::fs::fstat(descriptor).ok()?;
@@ -61,7 +61,7 @@ pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Leave)
     })
 }
 
-/// Those that are `/dev/null`, by number, with how they are opened.
+/// Those that are `/dev/null`, by number, with their open mode.
 pub(crate) fn nulls() -> impl Iterator<Item = (i32, OFlags)> {
     all().into_iter().filter_map(|descriptor| {
         let file = rustix::fs::fstat(descriptor).ok()?;
@@ -71,7 +71,7 @@ pub(crate) fn nulls() -> impl Iterator<Item = (i32, OFlags)> {
     })
 }
 
-/// What can be done to the file at a path of the host, if it was handed over.
+/// What is allowed with the file at a path of the host, if it was inherited.
 pub(crate) fn leave(path: &Path) -> Option<Leave> {
     let there = rustix::fs::stat(path).ok()?;
     let same = |file: &Stat| (file.st_dev, file.st_ino) == (there.st_dev, there.st_ino);

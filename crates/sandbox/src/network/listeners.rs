@@ -1,4 +1,5 @@
-//! The ways out of a run's own network: sockets that are made inside it and served from outside.
+//! [`Listeners`]: sockets that are created inside the run's own network and served from outside.
+//! They are its only way out.
 
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -9,29 +10,29 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
 use crate::sys;
 
-/// Sockets in the run's network, in the hands of the supervisor.
+/// Sockets in the run's network.
 #[derive(Debug)]
 pub struct Listeners {
-    /// For clients that know a proxy.
+    /// For clients that are configured to use a proxy.
     pub proxy: OwnedFd,
-    /// For questions about names.
+    /// For DNS over UDP.
     pub names: OwnedFd,
-    /// For the same over TCP.
+    /// For DNS over TCP.
     pub names_tcp: OwnedFd,
-    /// For connections to made-up addresses, and to the host's own ports.
+    /// For connections to synthetic addresses, and to granted ports of the host.
     pub ports: Vec<OwnedFd>,
 }
 
 impl Listeners {
-    /// Makes the sockets, in the network namespace of the calling process.
-    pub(crate) fn make(plan: &Plan) -> io::Result<Self> {
+    /// Creates the sockets, in the network namespace of the calling thread.
+    pub(crate) fn create(plan: &Plan) -> io::Result<Self> {
         sys::loopback_address("lo:0", Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(255, 254, 0, 0))?;
         for (number, address) in plan.doors.addresses.iter().enumerate() {
             sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
         }
         let local = Ipv4Addr::LOCALHOST;
         let any = plan.doors.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
-        // A socket for every address holds these as well.
+        // A socket on the unspecified address accepts these as well.
         let hosts = plan.doors.local_ports.iter().filter(|port| !plan.doors.ports.contains(port));
         let ports = any.chain(hosts.map(|port| (local, *port)));
         let ports = ports.map(|(address, port)| listener(address, port));
@@ -49,11 +50,11 @@ impl Listeners {
         fixed.into_iter().chain(&self.ports).map(AsFd::as_fd).collect()
     }
 
-    /// Puts doors together from the descriptors of one message after the other.
-    pub(crate) fn add(doors: Option<Self>, descriptors: Vec<OwnedFd>) -> Option<Self> {
+    /// Puts the sockets together from the descriptors of one message after the other.
+    pub(crate) fn add(listeners: Option<Self>, descriptors: Vec<OwnedFd>) -> Option<Self> {
         let mut descriptors = descriptors.into_iter();
-        let mut doors = match doors {
-            Some(doors) => doors,
+        let mut listeners = match listeners {
+            Some(listeners) => listeners,
             None => Self {
                 proxy: descriptors.next()?,
                 names: descriptors.next()?,
@@ -61,8 +62,8 @@ impl Listeners {
                 ports: Vec::new(),
             },
         };
-        doors.ports.extend(descriptors);
-        Some(doors)
+        listeners.ports.extend(descriptors);
+        Some(listeners)
     }
 }
 

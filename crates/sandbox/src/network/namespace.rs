@@ -1,4 +1,4 @@
-//! [`OwnNetwork`]: a network namespace with nothing in it but the ways out.
+//! [`OwnNetwork`]: a network namespace with nothing in it but listeners.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -11,37 +11,38 @@ use crate::network::listeners::Listeners;
 use crate::network::sock_diag::SockDiag;
 use crate::sys;
 
-/// A network namespace with nothing in it, which the thread that made it is in.
+/// An empty network namespace, which the thread that created it is in.
 pub(crate) struct EmptyNetwork(());
 
 impl EmptyNetwork {
-    /// Makes it, and puts the calling thread into it.
-    pub(crate) fn make() -> Result<Self, Failed> {
+    /// Creates it, and moves the calling thread into it.
+    pub(crate) fn create() -> Result<Self, Failed> {
         sys::unshare_network().map_err(|error| Failed::new(Step::Namespaces, error))?;
         sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
         Ok(Self(()))
     }
 }
 
-/// The network of a run, in the hands of who made it.
+/// The network namespace of a run, by descriptor.
 pub(crate) struct OwnNetwork {
-    space: OwnedFd,
-    pub(crate) doors: Listeners,
-    pub(crate) diag: Option<SockDiag>,
+    namespace: OwnedFd,
+    pub(crate) listeners: Listeners,
+    pub(crate) sock_diag: Option<SockDiag>,
 }
 
 impl OwnNetwork {
-    /// Puts the ways out into the one that the calling thread is in.
-    pub(crate) fn furnish(EmptyNetwork(()): EmptyNetwork, plan: &Plan) -> Result<Self, Failed> {
-        let doors = Listeners::make(plan).map_err(|error| Failed::new(Step::Listeners, error))?;
-        let space = sys::network_of(doors.proxy.as_fd());
-        let space = space.map_err(|error| Failed::new(Step::Namespaces, error))?;
-        Ok(Self { space, doors, diag: SockDiag::here().ok() })
+    /// Creates the listeners in the namespace that the calling thread is in.
+    pub(crate) fn listen(EmptyNetwork(()): EmptyNetwork, plan: &Plan) -> Result<Self, Failed> {
+        let listeners =
+            Listeners::create(plan).map_err(|error| Failed::new(Step::Listeners, error))?;
+        let namespace = sys::network_of(listeners.proxy.as_fd());
+        let namespace = namespace.map_err(|error| Failed::new(Step::Namespaces, error))?;
+        Ok(Self { namespace, listeners, sock_diag: SockDiag::here().ok() })
     }
 
-    /// Puts the calling thread into it.
+    /// Moves the calling thread into it.
     pub(crate) fn enter(&self) -> io::Result<()> {
         use rustix::thread::move_into_link_name_space as enter;
-        Ok(enter(self.space.as_fd(), Some(LinkNameSpaceType::Network))?)
+        Ok(enter(self.namespace.as_fd(), Some(LinkNameSpaceType::Network))?)
     }
 }

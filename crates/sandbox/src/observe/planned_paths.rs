@@ -8,7 +8,7 @@ use model::{Kind, Plan};
 
 use crate::observe::tripwire::Seen;
 
-/// The ways to granted ground, and the places that ground is mounted on.
+/// The directories that lead to granted paths, and the mount points of those paths.
 pub(crate) struct PlannedPaths {
     /// By the text of the path.
     nodes: HashMap<OsString, Node>,
@@ -40,16 +40,16 @@ impl PlannedPaths {
     }
 
     fn put(&mut self, path: &Path, seen: Seen, target: Option<PathBuf>) {
-        self.hang(path);
+        self.add_parents(path);
         let node = self.nodes.entry(path.into()).or_insert_with(Node::way);
         (node.seen, node.target) = (seen, target);
     }
 
-    /// Makes the directories above a path, each with the name of the next.
-    fn hang(&mut self, path: &Path) {
+    /// Adds the directories above a path, each with the name of the next.
+    fn add_parents(&mut self, path: &Path) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return };
         if !self.nodes.contains_key(parent.as_os_str()) {
-            self.hang(parent);
+            self.add_parents(parent);
         }
         let above = self.nodes.entry(parent.into()).or_insert_with(Node::way);
         if !above.names.iter().any(|known| known == name) {

@@ -1,4 +1,4 @@
-//! [`Program`]: who it was.
+//! [`Program`]: the process behind an attempt.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::PathBuf;
@@ -9,26 +9,26 @@ use serde::{Deserialize, Serialize};
 /// A process inside, as it was while its call waited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Program {
-    /// Its number, as the run counts.
+    /// Its process ID inside the run.
     pub pid: u32,
-    /// The file it runs, where that can be told.
+    /// The file it executes, where that is known.
     pub path: Option<PathBuf>,
     /// Its command line.
     pub argv: Vec<String>,
 }
 
-/// As much of a command line as is kept.
+/// How much of a command line is kept.
 const MOST_BYTES: usize = 4096;
 
 impl Program {
-    /// Looks a process up in a view of processes.
+    /// Looks a process up in a `/proc`.
     pub(crate) fn look_up(view: BorrowedFd<'_>, pid: u32) -> Self {
         let path = rustix::fs::readlinkat(view, format!("{pid}/exe"), Vec::new()).ok();
         let path = path.map(|path| PathBuf::from(path.to_string_lossy().into_owned()));
         Self { pid, path, argv: command_line(view, pid).unwrap_or_default() }
     }
 
-    /// The same in the view that this process has, where a process of the run has another number.
+    /// The same in the `/proc` of this process, where processes of the run have other IDs.
     pub(crate) fn look_up_here(pid: u32) -> Self {
         let view = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
         let Ok(view) = view else { return Self { pid, ..Self::default() } };
@@ -39,7 +39,7 @@ impl Program {
     }
 }
 
-/// A number of a process as the innermost namespace that it is in counts, by a line of its status.
+/// The ID of a process in its innermost PID namespace, from a line of its status.
 pub(crate) fn innermost(status: &str, name: &str) -> Option<u32> {
     let numbers = status.lines().find_map(|line| line.strip_prefix(name))?;
     numbers.split_whitespace().last()?.parse().ok()
@@ -57,13 +57,13 @@ fn command_line(view: BorrowedFd<'_>, pid: u32) -> Option<Vec<String>> {
     let mut bytes = vec![0; MOST_BYTES];
     let read = rustix::io::read(&file, &mut bytes[..]).ok()?;
     bytes.truncate(read);
-    // A process that gives itself a title leaves the rest of the room empty.
+    // A process that sets its title leaves the rest of the buffer empty.
     let end = bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     let words = bytes.get(..end).unwrap_or_default().split(|byte| *byte == 0);
     Some(words.map(|word| String::from_utf8_lossy(word).into_owned()).collect())
 }
 
-/// Whether every process in a view is dead, or has been killed and waits for a call to end.
+/// Whether every process in a `/proc` is dead, or has been killed and waits for a call to end.
 pub(crate) fn all_dying(view: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let Ok(dir) = rustix::fs::openat(view, ".", flags, Mode::empty()) else { return true };

@@ -1,4 +1,5 @@
-//! What the tripwire shows: the ways to granted ground, and what lies outside it on the host.
+//! [`RunContents`]: what the tripwire shows of a run: the directories that lead to granted paths, and
+//! the kind of what the host has elsewhere.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -12,13 +13,13 @@ use crate::observe::program::Program;
 use crate::observe::tripwire::{Contents, Seen};
 use crate::{Attempt, Operation};
 
-/// The tripwire's view, for the length of one request.
+/// The contents of the tripwire, for the length of one request.
 pub(crate) struct RunContents<'a> {
-    pub(crate) skeleton: &'a PlannedPaths,
+    pub(crate) planned_paths: &'a PlannedPaths,
     pub(crate) monitor: &'a mut dyn Monitor,
-    /// The run's own processes, by which a request's number is to be read.
+    /// The run's `/proc`: process IDs in requests are of its PID namespace.
     pub(crate) processes: Option<&'a OwnedFd>,
-    /// Set while our own child tries the wall: what it does is no violation.
+    /// Whether the self-test is running: what it tries is no violation.
     pub(crate) self_test: bool,
 }
 
@@ -35,7 +36,7 @@ impl RunContents<'_> {
 impl Contents for RunContents<'_> {
     fn look(&mut self, path: &Path, pid: u32) -> Seen {
         let Ok(path) = AbsPath::lexical(path) else { return Seen::Absent(libc::ENOENT) };
-        if let Some(seen) = self.skeleton.seen(path.as_path()) {
+        if let Some(seen) = self.planned_paths.seen(path.as_path()) {
             return seen;
         }
         let metadata = match std::fs::symlink_metadata(path.as_path()) {
@@ -54,12 +55,12 @@ impl Contents for RunContents<'_> {
     }
 
     fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)> {
-        let seen = |name: &OsString| self.skeleton.seen(&path.join(name)).unwrap_or(Seen::Way);
-        self.skeleton.names(path).iter().map(|name| (name.clone(), seen(name))).collect()
+        let seen = |name: &OsString| self.planned_paths.seen(&path.join(name)).unwrap_or(Seen::Way);
+        self.planned_paths.names(path).iter().map(|name| (name.clone(), seen(name))).collect()
     }
 
     fn target(&mut self, path: &Path) -> Option<PathBuf> {
-        self.skeleton.target(path).cloned()
+        self.planned_paths.target(path).cloned()
     }
 
     fn attempt(&mut self, attempt: Attempt) -> Ruling {

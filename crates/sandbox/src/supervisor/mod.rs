@@ -1,7 +1,7 @@
-//! One run, from the outside: starts the child, serves what it asks, ends it.
+//! The supervisor: starts the child, serves its requests, and ends the run.
 //!
-//! A single thread takes every event in turn, so that nothing happens between a violation and the
-//! end of the run that it causes.
+//! A single thread handles one event after the other, so that nothing happens between a violation
+//! and the end of the run that it causes.
 
 pub(crate) mod cgroup;
 pub(crate) mod drafts;
@@ -44,16 +44,16 @@ use crate::supervisor::usage::{Activity, Usage};
 use crate::sys::{self, Cloned};
 use crate::test_hooks::{Layer, Omitted};
 
-/// How long the set-up may take before it counts as stuck.
+/// How long the setup may take before it counts as stuck.
 const SETUP_TIME: Duration = Duration::from_mins(1);
 
-/// How long a killed process may take until its death is sealed.
+/// How long to wait until killed processes can no longer run.
 const DYING_TIME: Duration = Duration::from_secs(10);
 
 pub(crate) struct Supervisor<'a> {
     launch: &'a Launch<'a>,
     available: Available,
-    /// What there is instead of mounts.
+    /// The plan without mounts, where Landlock alone enforces it.
     landlock_only: Option<&'a LandlockOnly>,
     child: OwnedFd,
     child_pid: i32,
@@ -61,17 +61,17 @@ pub(crate) struct Supervisor<'a> {
     signals: OwnedFd,
     device: Option<OwnedFd>,
     tripwire: Tripwire,
-    skeleton: PlannedPaths,
-    /// Room for one request of the tripwire.
+    planned_paths: PlannedPaths,
+    /// The buffer for one request to the tripwire.
     request: Vec<u8>,
     listener: Option<OwnedFd>,
-    /// Whether something may have been changed: so it is where nobody sees calls.
+    /// Whether something may have been changed. True where calls are not intercepted.
     changed: bool,
     processes: Option<OwnedFd>,
     drafts: Drafts,
-    /// The places that are private to the run.
+    /// The directories that are private to the run.
     private: Vec<(AbsPath, OwnedFd)>,
-    /// A view of the tripwire that nothing lies on.
+    /// A view of the tripwire without mounts on it.
     bare: Option<OwnedFd>,
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
@@ -80,17 +80,17 @@ pub(crate) struct Supervisor<'a> {
     started: Option<Instant>,
     born: Instant,
     activity: Activity,
-    /// The run's namespaces, where something may have to be put into them.
+    /// The run's namespaces, where something may have to be mounted later.
     namespaces: Option<RunNamespaces>,
-    cover: Option<HideNewFiles>,
+    hide_new_files: Option<HideNewFiles>,
     cpu_affinity: CpuAffinity,
-    /// The ways out, until somebody knocks.
+    /// The listeners, until the first connection.
     listeners: Option<Listeners>,
     socket_owners: SocketOwners,
 }
 
-/// Tells the first process what it is for; one is started if none was.
-fn order(
+/// Sends the first process its orders; starts one if there is none.
+fn start_in_namespaces(
     launch: &Launch<'_>,
     available: &Available,
     prefork: Option<Prefork>,
@@ -101,8 +101,8 @@ fn order(
         SandboxError::Failed { failed, diagnosis }
     };
     let prefork = prefork.map_or_else(|| Prefork::start(launch.user), Ok).map_err(fail)?;
-    // Until the command runs, one of the two always waits for the other: on one processor they need
-    // not wake a second one each time.
+    // Until the command runs, one of the two processes always waits for the other. On the same
+    // processor, no second one has to be woken each time.
     let cpu_affinity = CpuAffinity::keep_to_one();
     prefork.keep_to(&cpu_affinity);
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
@@ -111,9 +111,8 @@ fn order(
     Ok((first, cpu_affinity))
 }
 
-/// Starts the first process where there are no namespaces. It outlives the supervisor should that
-/// be killed, and ends everything.
-fn fork(
+/// Starts the first process without namespaces. If the supervisor is killed, it kills everything.
+fn start_landlock_only(
     launch: &Launch<'_>,
     available: &Available,
     landlock_only: Option<&LandlockOnly>,
@@ -159,9 +158,9 @@ impl<'a> Supervisor<'a> {
         sys::ignore_signal(libc::SIGTTOU);
         let namespaces = available.enforcement == Enforcement::Namespaces;
         let (first, cpu_affinity) = if namespaces {
-            order(launch, &available, prefork, cgroup.as_ref())?
+            start_in_namespaces(launch, &available, prefork, cgroup.as_ref())?
         } else {
-            fork(launch, &available, landlock_only, cgroup.as_ref())?
+            start_landlock_only(launch, &available, landlock_only, cgroup.as_ref())?
         };
         let First { process: child, pid: child_pid, socket } = first;
         Ok(Self {
@@ -174,7 +173,7 @@ impl<'a> Supervisor<'a> {
             signals,
             device: None,
             tripwire: Tripwire::new(launch.user.0, launch.user.1),
-            skeleton: PlannedPaths::new(launch.plan),
+            planned_paths: PlannedPaths::new(launch.plan),
             request: vec![0; Tripwire::REQUEST_SIZE],
             listener: None,
             changed: true,
@@ -189,23 +188,23 @@ impl<'a> Supervisor<'a> {
             born: Instant::now(),
             activity: Activity::default(),
             namespaces: None,
-            cover: None,
+            hide_new_files: None,
             listeners: None,
             socket_owners: SocketOwners::default(),
             cpu_affinity,
         })
     }
 
-    /// Takes events until the run has ended, then clears up after it.
+    /// Handles events until the run has ended, then cleans up.
     pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
         let next = loop {
-            match self.turn(monitor) {
+            match self.handle_events(monitor) {
                 Next::GoOn => {}
                 next => break next,
             }
         };
         self.kill();
-        let usage = self.bury();
+        let usage = self.clean_up();
         match next {
             Next::End(End::Exited { .. }) => self.foreground.take_back(),
             _ => self.foreground.take_back_as_it_was(),
@@ -222,8 +221,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Waits for events and handles what came.
-    fn turn(&mut self, monitor: &mut dyn Monitor) -> Next {
+    /// Waits for events and handles them.
+    fn handle_events(&mut self, monitor: &mut dyn Monitor) -> Next {
         let ready = match self.wait(monitor) {
             Ok(ready) => ready,
             Err(error) => return Next::Fail(self.failed(Step::Ipc, error)),
@@ -237,12 +236,12 @@ impl<'a> Supervisor<'a> {
                     self.listener = None;
                     Next::GoOn
                 }
-                Source::NewFiles => self.cover(monitor),
+                Source::NewFiles => self.hide_new_files(monitor),
                 Source::Listeners => self.serve_network(monitor),
                 Source::Network => self.handle_network(monitor),
                 Source::Signals => self.forward_signals(),
-                Source::Socket => self.hear(monitor),
-                // The socket is read to its end first: the child's last word is on it.
+                Source::Socket => self.receive(monitor),
+                // The socket is read first: it may hold the child's last message.
                 Source::Child if ready.contains(&Source::Socket) => Next::GoOn,
                 Source::Child => match self.started {
                     Some(_) => Next::End(End::Lost),
@@ -256,7 +255,7 @@ impl<'a> Supervisor<'a> {
         self.over_limit()
     }
 
-    /// Waits until something can be taken from somewhere.
+    /// Waits until an event source is ready.
     fn wait(&self, monitor: &dyn Monitor) -> io::Result<Vec<Source>> {
         let network = monitor.descriptors();
         let listeners = self.listeners.as_ref().map(Listeners::descriptors).unwrap_or_default();
@@ -265,7 +264,7 @@ impl<'a> Supervisor<'a> {
             (Source::Cancel, sys::forked_from()),
             (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
             (Source::SeccompListener, self.listener.as_ref().map(AsFd::as_fd)),
-            (Source::NewFiles, self.cover.as_ref().map(|cover| cover.descriptor().as_fd())),
+            (Source::NewFiles, self.hide_new_files.as_ref().map(|hide| hide.descriptor().as_fd())),
             (Source::Signals, Some(self.signals.as_fd())),
             (Source::Socket, Some(self.socket.as_fd())),
             (Source::Child, Some(self.child.as_fd())),
@@ -279,7 +278,7 @@ impl<'a> Supervisor<'a> {
             .iter()
             .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
             .collect();
-        let timeout = self.patience().map(|time| Timespec {
+        let timeout = self.timeout().map(|time| Timespec {
             tv_sec: time.as_secs().cast_signed(),
             tv_nsec: i64::from(time.subsec_nanos()),
         });
@@ -292,7 +291,7 @@ impl<'a> Supervisor<'a> {
             .zip(&polled)
             .filter(|(_, polled)| !polled.revents().is_empty())
             .map(|((source, _), polled)| match source {
-                // Nobody is left who could call; it would say so again and again.
+                // No process is left that could call; poll would report this again and again.
                 Source::SeccompListener if !polled.revents().contains(PollFlags::IN) => {
                     Source::SeccompListenerClosed
                 }
@@ -303,15 +302,15 @@ impl<'a> Supervisor<'a> {
         Ok(ready)
     }
 
-    fn cover(&mut self, monitor: &mut dyn Monitor) -> Next {
-        if let (Some(cover), Some(namespaces)) = (&mut self.cover, &self.namespaces) {
+    fn hide_new_files(&mut self, monitor: &mut dyn Monitor) -> Next {
+        if let (Some(hide), Some(namespaces)) = (&mut self.hide_new_files, &self.namespaces) {
             let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
-            cover.turn(monitor, namespaces, tripwire);
+            hide.turn(monitor, namespaces, tripwire);
         }
         Next::GoOn
     }
 
-    /// Somebody wants out. Only now is there anything to serve.
+    /// The first connection: only now is a proxy needed.
     fn serve_network(&mut self, monitor: &mut dyn Monitor) -> Next {
         let Some(listeners) = self.listeners.take() else { return Next::GoOn };
         match monitor.serve(listeners) {
@@ -345,8 +344,8 @@ impl<'a> Supervisor<'a> {
         Next::End(End::Cancelled)
     }
 
-    /// How long nothing may happen before we must look again.
-    fn patience(&self) -> Option<Duration> {
+    /// How long to wait at most before limits have to be checked again.
+    fn timeout(&self) -> Option<Duration> {
         let limits = &self.launch.plan.limits;
         let Some(started) = self.started else {
             return Some(SETUP_TIME.saturating_sub(self.born.elapsed()));
@@ -378,9 +377,9 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    fn hear(&mut self, monitor: &mut dyn Monitor) -> Next {
+    fn receive(&mut self, monitor: &mut dyn Monitor) -> Next {
         let (message, mut descriptors, sender) = match ipc::receive(&self.socket) {
-            Ok(Some(heard)) => heard,
+            Ok(Some(received)) => received,
             Ok(None) if self.started.is_some() => return Next::End(End::Lost),
             Ok(None) => {
                 return Next::Fail(
@@ -428,7 +427,7 @@ impl<'a> Supervisor<'a> {
                 return Next::Fail(SandboxError::Failed { failed, diagnosis });
             }
             Message::Stopped(signal) => self.suspend(signal),
-            // It has no leave to run yet.
+            // It had no permission to run the command yet.
             Message::Exited(_) if self.started.is_none() => {
                 let ended = io::Error::other("it exited before the command was started");
                 return Next::Fail(self.failed(Step::Ipc, ended));
@@ -447,7 +446,7 @@ impl<'a> Supervisor<'a> {
             self.available.lacking.push(taken);
         }
         if self.available.enforcement == Enforcement::Landlock {
-            // Landlock cannot take a name out of ground that may be written: the watcher does.
+            // Landlock cannot deny a name inside of what may be written; only intercepted calls can.
             let taken = io::Error::from_raw_os_error(libc::EBUSY);
             return Next::Fail(self.failed(Step::Watch, taken));
         }
@@ -457,7 +456,7 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    /// Everything stands. The command may run.
+    /// The sandbox is complete: lets the command run.
     fn begin(
         &mut self,
         monitor: &mut dyn Monitor,
@@ -476,7 +475,7 @@ impl<'a> Supervisor<'a> {
         self.command = Some(command);
         if self.available.enforcement == Enforcement::Namespaces {
             match HideNewFiles::begin(monitor) {
-                Ok(cover) => self.cover = cover,
+                Ok(hide) => self.hide_new_files = hide,
                 Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
             }
         }
@@ -493,7 +492,7 @@ impl<'a> Supervisor<'a> {
     fn forward_signals(&mut self) -> Next {
         while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
             let Some((command, _)) = &self.command else {
-                // Nothing runs yet that could take it, and nothing will.
+                // There is no command yet to forward it to, so the run ends.
                 if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal) {
                     let code = u8::try_from(128 + signal).unwrap_or(1);
                     return Next::End(End::Exited { code, signal: Some(signal) });
@@ -507,7 +506,7 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
-    /// The command was stopped: so is everything that waits for it, until it is told to go on.
+    /// The command was stopped: stops this process as well, until it is continued.
     fn suspend(&mut self, signal: i32) {
         let Some((_, pid)) = &self.command else { return };
         if self.foreground.suspend(*pid, signal) {
@@ -518,7 +517,7 @@ impl<'a> Supervisor<'a> {
     fn kill(&self) {
         match self.landlock_only {
             None => drop(rustix::process::pidfd_send_signal(&self.child, Signal::KILL)),
-            // The first process stays until everything is cleared up, in case we do not.
+            // The first process stays until everything is cleaned up, in case this one is killed.
             Some(_) => self.kill_descendants(),
         }
     }
@@ -530,13 +529,14 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until the child, and with it everything inside, is gone.
-    fn bury(&mut self) -> Usage {
-        // Whoever is the last to hold a part of the tree has to take it down. That is the child.
+    fn clean_up(&mut self) -> Usage {
+        // The last process to hold a mount has to take it down. That should be the child.
         self.private.clear();
-        (self.bare, self.namespaces, self.cover, self.listeners) = (None, None, None, None);
-        self.await_death();
+        (self.bare, self.namespaces, self.hide_new_files, self.listeners) =
+            (None, None, None, None);
+        self.wait_until_dying();
         self.processes = None;
-        // A call that waits for an answer ends only when nobody is left to give one.
+        // A call that waits for an answer returns only when the descriptors are closed.
         self.device = None;
         self.listener = None;
         if let Some(landlock_only) = self.landlock_only {
@@ -545,15 +545,15 @@ impl<'a> Supervisor<'a> {
         }
         let usage = Usage::of_child(self.child_pid);
         if self.landlock_only.is_some() {
-            // Whatever the child was about to start when it was killed.
+            // What the child was about to start when it was killed.
             self.kill_descendants();
         }
         usage
     }
 
-    /// Waits until nobody inside can go on. The end of the first process kills all others, but it
-    /// takes a moment to get round; a call that fails before that would return to its program.
-    fn await_death(&self) {
+    /// Waits until no process inside can continue. The end of the first process kills all others,
+    /// but not at once; a call that fails before that would return to its program.
+    fn wait_until_dying(&self) {
         let Some(processes) = &self.processes else { return };
         let since = Instant::now();
         while since.elapsed() < DYING_TIME && !program::all_dying(processes.as_fd()) {
@@ -569,7 +569,7 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-/// Where something can come from.
+/// A source of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     Cancel,
@@ -584,6 +584,6 @@ enum Source {
     Child,
 }
 
-/// Signals that are meant for the command.
+/// Signals that are forwarded to the command.
 pub(crate) const FORWARDED: [i32; 6] =
     [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGUSR1, libc::SIGUSR2];

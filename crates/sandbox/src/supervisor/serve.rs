@@ -1,4 +1,4 @@
-//! What a run asks of its supervisor: requests of the tripwire, and watched calls.
+//! What a run asks of its supervisor: requests to the tripwire, and intercepted calls.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -28,11 +28,11 @@ impl Supervisor<'_> {
                 self.device = None;
                 return Next::GoOn;
             }
-            // A request that was taken back, or nothing there after all.
+            // The request was taken back, or there was none after all.
             Err(_) => return Next::GoOn,
         };
         let mut view = RunContents {
-            skeleton: &self.skeleton,
+            planned_paths: &self.planned_paths,
             monitor,
             processes: self.processes.as_ref(),
             self_test: self.started.is_none(),
@@ -47,9 +47,9 @@ impl Supervisor<'_> {
         }
         let Ok(Served::Reply(reply)) = served else { return Next::GoOn };
         match rustix::io::write(device, reply) {
-            // The asker may be gone, which is no matter.
+            // The caller may be gone, which does not matter.
             Ok(_) | Err(rustix::io::Errno::NOENT | rustix::io::Errno::NODEV) => Next::GoOn,
-            // It would wait for ever.
+            // The caller would wait for ever.
             Err(error) => Next::Fail(self.failed(Step::Ipc, error.into())),
         }
     }
@@ -96,9 +96,9 @@ impl Supervisor<'_> {
                 if let Some(listener) = &self.listener {
                     let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
                     match (granted_later::reply(ended, operation), made) {
-                        // It would fail now, because the file is there.
+                        // Continuing would fail with EEXIST, because the file exists now.
                         (Reply::Continue, Some(made)) if exclusive => {
-                            notify::lend_made(listener, &notification, made, flags);
+                            notify::lend_created(listener, &notification, made, flags);
                         }
                         (reply, _) => notify::answer(listener, &notification, reply),
                     }
@@ -120,7 +120,7 @@ impl Supervisor<'_> {
         Next::GoOn
     }
 
-    /// Makes a draft the text of the file it is for, which may have to be made.
+    /// Writes a draft into the file it is for, which may have to be created.
     fn publish(
         &mut self,
         draft: &AbsPath,
@@ -140,8 +140,8 @@ impl Supervisor<'_> {
         Ok(())
     }
 
-    /// Waits for a process of ours in the run's namespaces. It looks paths up there, and those
-    /// outside the ground are ours to answer.
+    /// Waits for a helper in the run's namespaces. It looks paths up there, and this thread must
+    /// answer the lookups that reach the tripwire.
     fn serve_while(&mut self, helper: i32, monitor: &mut dyn Monitor) -> io::Result<i32> {
         let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
@@ -162,7 +162,7 @@ impl Supervisor<'_> {
                 ready(1)
             };
             if asked {
-                // What it means for the run is heard again on the next turn.
+                // If it ends the run, the next turn of the loop sees that the child is gone.
                 let _ = self.serve_tripwire(monitor);
             }
         }

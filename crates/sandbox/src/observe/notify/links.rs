@@ -1,4 +1,4 @@
-//! The links that lie where a process inside sees something else than the supervisor.
+//! Symbolic links on paths where a process of the run sees something else than the supervisor.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::fs::{Mode, OFlags, ResolveFlags};
 
 use crate::observe::program::innermost;
 
-/// The links that a process inside finds where it sees something else than we do.
+/// The links that a process of the run finds there.
 pub(super) struct Links<'a> {
     pub(super) plan: &'a Plan,
     pub(super) processes: Option<&'a OwnedFd>,
@@ -66,8 +66,8 @@ fn no_link() -> io::Result<PathBuf> {
     Err(io::Error::from_raw_os_error(libc::EINVAL))
 }
 
-/// Reads a link by a way without links: the run can put one there meanwhile, and it may lead to the
-/// tripwire, which waits for us.
+/// Reads a link without following others: the run can create one meanwhile, and it may lead to the
+/// tripwire, which this thread serves.
 fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return no_link() };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };

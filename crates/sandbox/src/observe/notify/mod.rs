@@ -1,9 +1,10 @@
-//! Watched calls: what was tried is read from the waiting process, told, and left to the kernel.
+//! Seccomp notifications: what a call tries is read from the waiting process, ruled on, and left to
+//! the kernel.
 //!
-//! A process can change its memory while we read it. So going on is never a decision of ours: it
-//! only hands the call to the kernel, whose mounts and rules decide. What we answer ourselves is
-//! always a refusal, save for a file that was granted before it existed and the next version of one
-//! that may be written.
+//! A process can change its memory while it is read. So [`Ruling::Continue`] allows nothing: it
+//! hands the call back to the kernel, whose mounts and Landlock rules decide. The supervisor itself
+//! only denies, with two exceptions: a file that was granted before it existed, and the next version
+//! of a file that may be written.
 
 mod links;
 mod read;
@@ -28,7 +29,7 @@ use crate::supervisor::git_lock::GitLock;
 use crate::sys::{self, Notification, Reply};
 use crate::{Attempt, Operation};
 
-/// What a watched call gets.
+/// What an intercepted call gets.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Judged {
     /// This ruling.
@@ -51,18 +52,18 @@ fn errno(errno: i32) -> Judged {
     Judged::Ruled(Ruling::Errno(errno))
 }
 
-/// Judges watched calls.
+/// Judges intercepted calls.
 pub(crate) struct Watcher<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) monitor: &'a mut dyn Monitor,
     pub(crate) self_test: bool,
-    /// Whether reads are watched too, because no tripwire sees them.
+    /// Whether reads are judged too, because no tripwire sees them.
     pub(crate) reads: bool,
-    /// Whether root directory and loopback are the run's own, and not the host's.
+    /// Whether the root directory and the loopback interface are the run's own.
     pub(crate) own_root: bool,
-    /// The run's own processes, as they are numbered inside.
+    /// The run's `/proc`.
     pub(crate) processes: Option<&'a OwnedFd>,
-    /// The places that are private to the run.
+    /// The directories that are private to the run.
     pub(crate) private: &'a [(AbsPath, OwnedFd)],
     pub(crate) drafts: &'a mut Drafts,
 }
@@ -90,7 +91,7 @@ impl Watcher<'_> {
                 if sys::read_memory(pid, how, part).is_err() {
                     return CONTINUE;
                 }
-                // The filter refuses this to all other calls; here it cannot see it.
+                // The filter denies this to all other calls, but cannot see it in `open_how`.
                 if syscalls::makes_set_id(&bytes) {
                     return errno(libc::EPERM);
                 }
@@ -124,14 +125,14 @@ impl Watcher<'_> {
         }
         let first = self.argument(call.path, pid);
         let second = call.second.and_then(|argument| self.argument(argument, pid));
-        // The process may have ended, and its number gone to another, while we looked.
+        // The process may have ended meanwhile, and its ID may have been reused.
         if !sys::notification_is_valid(listener, notification.id) {
             return CONTINUE;
         }
         let unknown = |path: &Option<AbsPath>, argument: Option<PathArgument>| {
             path.is_none() && argument.is_some_and(|argument| is_beyond_us(pid, argument))
         };
-        // What nobody can look at is not let pass where it changes something.
+        // A change of something that cannot be determined is denied.
         if call.operation.writes()
             && (unknown(&first, Some(call.path)) || unknown(&second, call.second))
         {
@@ -140,7 +141,7 @@ impl Watcher<'_> {
         self.call(&call, first.as_ref(), second.as_ref(), pid)
     }
 
-    /// Judges a call by where its paths lead, as far as that can be told.
+    /// Judges a call by where its paths lead, as far as that is known.
     fn call(
         &mut self,
         call: &Call,
@@ -167,7 +168,7 @@ impl Watcher<'_> {
             match self.path(call.operation, path, pid, call.flags) {
                 CONTINUE => {}
                 other => {
-                    // Nobody else would take it away, and it would keep everybody out.
+                    // The killed git would leave the lock behind, and block every later one.
                     if let (Some(lock), Judged::Ruled(Ruling::Stop)) = (lock, &other) {
                         let _ = lock.remove();
                     }
@@ -178,8 +179,8 @@ impl Watcher<'_> {
         CONTINUE
     }
 
-    /// Whether a link would lead from one mount to another, which no kernel makes: `git clone` tries
-    /// before it copies.
+    /// Whether a hard link would cross mounts, which the kernel denies: `git clone` tries that before
+    /// it copies.
     fn links_across(
         &self,
         operation: Operation,
@@ -219,12 +220,12 @@ impl Watcher<'_> {
             Operation::Create => Judged::Draft(draft.clone()),
             Operation::Rename => {
                 let to = to?;
-                // `mv` asks not to replace anything first, and would then look for the draft.
+                // `mv` first tries RENAME_NOREPLACE, and would look for the draft if that failed.
                 if call.flags & !libc::RENAME_NOREPLACE != 0 {
                     return Some(errno(libc::EINVAL));
                 }
-                // We write it ourselves, on the host: into a single file of the host that was
-                // granted, and nothing else that the run may write.
+                // The supervisor writes it, on the host: only into a single file that was granted,
+                // and into nothing else that the run may write.
                 let single = self.plan.single_files().any(|file| file == to);
                 if single && !self.monitor.is_guarded(to, Operation::Rename) {
                     Judged::Publish(draft.clone(), to.clone())
@@ -243,7 +244,7 @@ impl Watcher<'_> {
         })
     }
 
-    /// The lock file that a rename would put in the place of a file that cannot be written.
+    /// The lock file of git that a rename would put in place of a file that must not be written.
     fn lock(
         &self,
         operation: Operation,
@@ -292,7 +293,7 @@ impl Watcher<'_> {
                 _ => {}
             }
         }
-        // Whether or not a write could have worked, it was tried; a read of nothing is nothing.
+        // A write is an attempt whether or not it could succeed; a read of a missing file is not.
         let exists = path.as_path().symlink_metadata().is_ok();
         let creates = matches!(
             operation,
@@ -307,7 +308,7 @@ impl Watcher<'_> {
             return CONTINUE;
         }
         if exists && operation == Operation::MakeDirectory {
-            // `mkdir -p` makes what is there; it gets the answer that it expects.
+            // `mkdir -p` creates directories that exist, and expects this answer.
             return errno(libc::EEXIST);
         }
         let opens = matches!(
@@ -317,19 +318,19 @@ impl Watcher<'_> {
         let leave = opens.then(|| stdio::leave(path.as_path())).flatten().unwrap_or_default();
         let given = if writes { leave.write } else { leave.read };
         if given {
-            // `echo > /dev/stderr`: what came on a standard descriptor has that name as well.
+            // `echo > /dev/stderr`: an inherited file can be opened by that name as well.
             return CONTINUE;
         }
         self.rule(Source::Syscall, &attempt)
     }
 
-    /// Whether an address leads to the run's own network or to one of its doors.
+    /// Whether an address leads to the run's own network or to one of its listeners.
     fn is_ours(&self, ip: std::net::IpAddr, port: u16) -> bool {
         let doors = &self.plan.doors;
         let made_up = |ip: std::net::Ipv4Addr| matches!(ip.octets(), [198, 18 | 19, ..]);
         match ip {
             _ if ip.is_loopback() || ip.is_unspecified() => true,
-            // What is granted is granted on some ports and not on others.
+            // Addresses are granted on some ports only.
             std::net::IpAddr::V4(ip) => {
                 (made_up(ip) || doors.addresses.contains(&ip)) && doors.ports.contains(&port)
             }
@@ -342,25 +343,24 @@ impl Watcher<'_> {
         Judged::Ruled(monitor::rule(self.monitor, source, attempt, program))
     }
 
-    /// Whether this does no more than walk. The run's own root shows nothing but ways; the host's
-    /// shows everything else too.
+    /// Whether this only walks towards a granted path. The run's own root shows nothing else there;
+    /// the host's root shows everything.
     fn is_on_the_way(&self, operation: Operation, path: &AbsPath) -> bool {
         match operation {
-            // A place, and nothing of what is in it.
+            // Shows that the path exists, and nothing of what is in it.
             Operation::Look => true,
             Operation::List | Operation::Read => self.own_root && self.plan.is_way(path),
             _ => false,
         }
     }
 
-    /// Whether this moves a directory that must stay where it is. Where there are mounts, they hold
-    /// it.
+    /// Whether this renames a pinned directory. Where there are mounts, they prevent that.
     fn moves_pinned(&self, operation: Operation, path: &AbsPath) -> bool {
         let pinned = |piece: &Piece| piece.kind == Kind::Pinned && piece.path == *path;
         operation == Operation::Rename && !self.own_root && self.plan.pieces.iter().any(pinned)
     }
 
-    /// Whether a path is the host's, rather than private to the run.
+    /// Whether a path is on the host, rather than private to the run.
     fn is_hosts(&self, path: &AbsPath) -> bool {
         let piece = self.plan.piece(path);
         piece.is_none_or(|piece| matches!(piece.kind, Kind::Write | Kind::Pinned | Kind::Read))
@@ -409,25 +409,25 @@ impl Watcher<'_> {
     }
 }
 
-/// Answers an open with a file that nobody else sees.
+/// Answers an open with a file that no other process sees.
 pub(crate) fn lend(listener: &OwnedFd, notification: &Notification) {
     let file = rustix::fs::memfd_create("lock", rustix::fs::MemfdFlags::CLOEXEC);
     lend_file(listener, notification, file.map_err(io::Error::from));
 }
 
-/// Answers an open that wants to be the first with the file that was just made for it.
-pub(crate) fn lend_made(
+/// Answers an exclusive open with the file that was just created for it.
+pub(crate) fn lend_created(
     listener: &OwnedFd,
     notification: &Notification,
-    made: OwnedFd,
+    created: OwnedFd,
     flags: u32,
 ) {
     let append = OFlags::from_bits_retain(flags) & OFlags::APPEND;
-    let set = rustix::fs::fcntl_setfl(&made, append);
-    lend_file(listener, notification, set.map(|()| made).map_err(io::Error::from));
+    let set = rustix::fs::fcntl_setfl(&created, append);
+    lend_file(listener, notification, set.map(|()| created).map_err(io::Error::from));
 }
 
-/// Lends a file, and nothing that leads further.
+/// Lends a regular file, and nothing that gives access to more.
 pub(crate) fn lend_file(
     listener: &OwnedFd,
     notification: &Notification,
@@ -445,10 +445,10 @@ pub(crate) fn lend_file(
     }
 }
 
-/// Answers a waiting call. It may be gone, which is no matter.
+/// Answers a waiting call. Its process may be gone, which does not matter.
 pub(crate) fn answer(listener: &OwnedFd, notification: &Notification, reply: Reply) {
     let done = sys::answer_notification(listener.as_fd(), notification.id, reply);
-    // A call that gets no answer would wait for ever.
+    // A call without an answer would wait for ever.
     if done.is_err() {
         let refusal = Reply::Errno(libc::EACCES);
         let _ = sys::answer_notification(listener.as_fd(), notification.id, refusal);

@@ -79,8 +79,8 @@ fn link(pid: u32, descriptor: i32) -> String {
     }
 }
 
-/// Whether the kernel knows what an argument names and we cannot: the process's memory is closed to
-/// us, or what is named lies too deep to have a path.
+/// Whether only the kernel can know what an argument names: the memory of the process cannot be
+/// read, or the path is too long.
 pub(super) fn is_beyond_us(pid: u32, argument: PathArgument) -> bool {
     let failed = |error: std::io::Error, with: i32| error.raw_os_error() == Some(with);
     let memory = sys::read_memory(pid, argument.pointer, &mut [0]);
@@ -97,7 +97,7 @@ fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
     let mut path = Vec::new();
     let mut at = pointer;
     while path.len() < PATH_MAX {
-        // A page at a time: the next one may not be there.
+        // A page at a time: the next one may not be mapped.
         let length = usize::try_from(PAGE - at % PAGE).ok()?;
         let mut part = vec![0; length];
         let read = sys::read_memory(pid, at, &mut part).ok()?;

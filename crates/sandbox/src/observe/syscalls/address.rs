@@ -1,4 +1,4 @@
-//! Socket addresses as they stand in the memory of a process.
+//! Socket addresses, as read from the memory of a process.
 
 use std::ffi::OsStr;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6};

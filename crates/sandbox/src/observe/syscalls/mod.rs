@@ -1,7 +1,7 @@
-//! What a watched call means: which operation, on which paths.
+//! What an intercepted call means: which operation, on which paths.
 //!
-//! Only numbers and arguments are looked at. Whatever stands behind a pointer the caller reads,
-//! and gives back to [`opened`] and [`address`]. [`describe`] knows exactly the calls that
+//! Only numbers and arguments are looked at. What a pointer points to is read by the caller, and
+//! passed to [`opened`] and [`address`]. [`describe`] knows exactly the calls that
 //! [`crate::child::seccomp::watch`] hands over.
 
 mod address;
@@ -16,12 +16,12 @@ use libc::{AT_FDCWD, c_int, c_long};
 
 use crate::Operation;
 
-/// A watched call.
+/// An intercepted call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Described {
     /// An operation on one path, or on two.
     Path(Call),
-    /// `openat2`, whose flags stand behind a pointer: [`opened`] says what it means.
+    /// `openat2`, whose flags are behind a pointer: [`opened`] says what it means.
     OpenHow {
         /// Where a relative path starts.
         directory: i32,
@@ -82,7 +82,7 @@ impl Call {
 pub struct PathArgument {
     /// Where a relative path starts: a descriptor, or `AT_FDCWD`.
     pub directory: i32,
-    /// Where the path stands in the memory of the process.
+    /// The address of the path in the memory of the process.
     pub pointer: u64,
     /// Whether a link at its end is followed.
     pub follow: bool,
@@ -93,7 +93,7 @@ pub struct PathArgument {
     pub rooted: bool,
 }
 
-/// What a call means, by its number and arguments; nothing for a call that is not watched.
+/// What a call means, by its number and arguments; `None` for a call that is not intercepted.
 pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
     let [a0, a1, a2, a3, a4, _] = args;
     Some(match nr {
@@ -110,7 +110,7 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
     })
 }
 
-/// Whether a watched call can change something.
+/// Whether an intercepted call can change something.
 pub fn may_change(data: &libc::seccomp_data) -> bool {
     match describe(c_long::from(data.nr), data.args) {
         Some(Described::Path(call)) => call.operation.writes(),
@@ -120,7 +120,7 @@ pub fn may_change(data: &libc::seccomp_data) -> bool {
 }
 
 /// What an `openat2` means, once the caller has read its `open_how`; of a longer one the first 24
-/// bytes are enough. Nothing for a short one, which the kernel refuses.
+/// bytes are enough. `None` for a short one, which the kernel denies.
 pub fn opened(directory: i32, pointer: u64, how: &[u8]) -> Option<Call> {
     let mut words = how.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes));
     let (Some(Ok(flags)), Some(Ok(_mode)), Some(Ok(resolve))) =
@@ -167,7 +167,7 @@ fn by_directory(nr: c_long, [a0, a1, a2, a3, a4, _]: [u64; 6]) -> Option<Call> {
         libc::SYS_fchmodat => Call::one(O::ChangeMode, at(a0, a1)),
         numbers::FCHMODAT2 => Call::one(O::ChangeMode, at(a0, a1).flagged(a3)),
         libc::SYS_fchownat => Call::one(O::ChangeOwner, at(a0, a1).flagged(a4)),
-        // Without a path it is about the descriptor, and not watched.
+        // Without a path it is about the descriptor, and not intercepted.
         libc::SYS_utimensat if a1 != 0 => Call::one(O::ChangeTimes, at(a0, a1).flagged(a3)),
         libc::SYS_setxattr | libc::SYS_removexattr => {
             Call::one(O::ChangeAttributes, PathArgument::here(a0))
@@ -183,7 +183,7 @@ fn by_directory(nr: c_long, [a0, a1, a2, a3, a4, _]: [u64; 6]) -> Option<Call> {
     })
 }
 
-/// The calls from before there were directories in them.
+/// The older calls, without a directory argument.
 #[cfg(target_arch = "x86_64")]
 fn by_path(nr: c_long, [a0, a1, ..]: [u64; 6]) -> Option<Call> {
     use Operation as O;
@@ -216,7 +216,7 @@ fn by_path(_: c_long, _: [u64; 6]) -> Option<Call> {
 /// An open with these flags.
 fn open(path: PathArgument, flags: u32) -> Call {
     let has = |flag: c_int| flags & flag.cast_unsigned() != 0;
-    // O_PATH puts every flag out of force that would make or change something.
+    // O_PATH disables every flag that would create or change something.
     let operation = if has(libc::O_PATH) {
         Operation::Look
     } else if has(libc::O_CREAT) || has(libc::O_TMPFILE & !libc::O_DIRECTORY) {
@@ -233,7 +233,7 @@ fn open(path: PathArgument, flags: u32) -> Call {
     Call { flags, ..Call::one(operation, PathArgument { follow, ..path }) }
 }
 
-/// What `mknod` makes: without a kind, a plain file.
+/// What `mknod` creates: without a type, a regular file.
 fn node(mode: u64) -> Operation {
     match low(mode) & libc::S_IFMT {
         0 | libc::S_IFREG => Operation::Create,
