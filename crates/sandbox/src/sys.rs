@@ -167,7 +167,7 @@ pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
 /// Room for what a process does before it becomes the command.
 const COMMAND_STACK: usize = 1 << 20;
 
-/// Stands in the first frame that belongs to the child of a fork. What lies above is its parent's,
+/// Ends the child of a fork on a panic. Held in its first frame: the frames above are its parent's,
 /// and a panic that got there would clear up after the parent while that is still at work.
 pub(crate) struct ExitOnPanic;
 
@@ -312,7 +312,7 @@ pub(crate) fn receive_notification(listener: BorrowedFd<'_>) -> io::Result<Notif
 /// What a waiting call gets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reply {
-    /// The kernel decides, as if nobody had been asked.
+    /// The kernel decides, as if the call had not been intercepted.
     Continue,
     /// An error.
     Errno(i32),
@@ -338,7 +338,7 @@ pub(crate) fn answer_notification(
     check(c_long::from(done))
 }
 
-/// Answers the notification of an open with a file of ours. Linux 5.14.
+/// Answers the notification of an open with a file of this process. Linux 5.14.
 pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> io::Result<()> {
     // SECCOMP_ADDFD_FLAG_SEND: the call returns the new descriptor.
     const SEND: u32 = 1 << 1;
@@ -355,7 +355,7 @@ pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> i
     check(c_long::from(done))
 }
 
-/// Whether a notification still has somebody waiting: its process cannot have been replaced.
+/// Whether the caller of a notification still waits: its process ID cannot have been reused then.
 pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the kernel reads eight bytes from `id`.
     unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_ID_VALID, &raw const id) == 0 }

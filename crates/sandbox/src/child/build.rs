@@ -11,7 +11,7 @@ use model::Net;
 use super::{Built, Child, map_user};
 use crate::child::Orders;
 use crate::child::landlock::LandlockRules;
-use crate::child::mounts::{Bench, Entered, Later};
+use crate::child::mounts::{Deferred, Entered, Staging};
 use crate::child::prefork;
 use crate::child::seccomp::Program;
 use crate::failure::{Failed, Step};
@@ -33,7 +33,7 @@ const DESCRIPTORS: usize = 1024;
 /// The second thread of the first process, and the channels to and from it.
 struct SecondThread {
     thread: io::Result<JoinHandle<()>>,
-    hand_over: Sender<(&'static Child<'static>, Later<'static>)>,
+    hand_over: Sender<(&'static Child<'static>, Deferred<'static>)>,
     landlock: Receiver<Option<LandlockRules<'static>>>,
     network: Receiver<Option<OwnNetwork>>,
     entered: Sender<()>,
@@ -51,7 +51,7 @@ struct Answers {
 impl SecondThread {
     /// Starts it. Most runs have a network of their own, so its namespace is created at once.
     fn start() -> Self {
-        let (hand_over, work) = mpsc::channel::<(&'static Child<'static>, Later<'static>)>();
+        let (hand_over, work) = mpsc::channel::<(&'static Child<'static>, Deferred<'static>)>();
         let (send_landlock, landlock) = mpsc::channel();
         let (send_network, network) = mpsc::channel();
         let (send_entered, entered) = mpsc::channel();
@@ -62,8 +62,8 @@ impl SecondThread {
             // A panic must not leave a partly mounted tree in use.
             let _exit = ExitOnPanic;
             let empty = EmptyNetwork::create();
-            let Ok((child, later)) = work.recv() else { return };
-            if let Err(failed) = child.build_in_second_thread(empty, later, &answers) {
+            let Ok((child, deferred)) = work.recv() else { return };
+            if let Err(failed) = child.build_in_second_thread(empty, deferred, &answers) {
                 child.fail(failed);
             }
         });
@@ -102,20 +102,20 @@ impl Child<'static> {
     fn build_in_second_thread(
         &'static self,
         empty: Result<EmptyNetwork, Failed>,
-        later: Later<'static>,
+        deferred: Deferred<'static>,
         answers: &Answers,
     ) -> Result<(), Failed> {
         self.cpu_affinity.leave();
         let mut landlock = self.landlock_rules()?;
-        let stock = later.make(landlock.as_mut())?;
+        let prepared = deferred.prepare(landlock.as_mut())?;
         let Ok(()) = answers.landlock.send(landlock) else { return Ok(()) };
         let own = self.orders.plan.network == Net::Own;
         let network = own.then(|| OwnNetwork::listen(empty?, &self.orders.plan)).transpose()?;
         let Ok(()) = answers.network.send(network) else { return Ok(()) };
-        let placed = stock.place()?;
-        self.send_private(&placed.private)?;
+        let attached = prepared.attach()?;
+        self.send_private(&attached.private)?;
         let Ok(()) = answers.entered.recv() else { return Ok(()) };
-        let missing = placed.finish()?;
+        let missing = attached.finish()?;
         let _ = answers.rest.send(Rest { missing, program: self.program() });
         Ok(())
     }
@@ -127,11 +127,11 @@ impl Child<'static> {
         let SecondThread { thread, hand_over, landlock, network, entered, rest } = second;
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
-            let (mut mounts, later) = self.floor(Bench::begin(&self.orders.plan)?)?;
+            let (mut mounts, deferred) = self.mount_root(Staging::begin(&self.orders.plan)?)?;
             let bare = self.orders.hides_new_files.then(|| mounts.bare_root()).transpose();
             let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
-            hand_over.send((self, later)).map_err(|_| lost())?;
-            mounts.lay()?;
+            hand_over.send((self, deferred)).map_err(|_| lost())?;
+            mounts.mount_pieces()?;
             // There is time for this while the other thread works.
             sys::drop_bounding_set();
             let mut landlock = landlock.recv().map_err(|_| lost())?;

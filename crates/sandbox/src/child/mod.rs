@@ -31,7 +31,7 @@ use crate::available::{Attribution, Enforcement, SelfTest};
 use crate::child::cpu_affinity::CpuAffinity;
 use crate::child::landlock::LandlockRules;
 use crate::child::landlock_only::LandlockOnly;
-use crate::child::mounts::{Bench, Floor, Later, Mounts};
+use crate::child::mounts::{Deferred, Mounts, RootFs, Staging};
 use crate::child::seccomp::{Closed, Program, Sockets, Watch};
 use crate::failure::{Failed, Step};
 use crate::ipc::{self, Message};
@@ -158,20 +158,20 @@ impl<'a> Child<'a> {
             .try_for_each(|sock_diag| self.send(&Message::SockDiag, &[sock_diag.descriptor()]))
     }
 
-    fn floor<'b>(&self, bench: Bench<'b>) -> Result<(Mounts<'b>, Later<'b>), Failed> {
-        let floor = if self.orders.attribution == Attribution::Tripwire {
+    fn mount_root<'b>(&self, staging: Staging<'b>) -> Result<(Mounts<'b>, Deferred<'b>), Failed> {
+        let root_fs = if self.orders.attribution == Attribution::Tripwire {
             // The device must be opened in the user namespace that mounts it. It is non-blocking
             // because a request can be taken back before it is read, or be too long.
             let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
             let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
                 .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
-            Floor::Tripwire(device)
+            RootFs::Tripwire(device)
         } else {
-            Floor::Empty
+            RootFs::Empty
         };
         // The supervisor alone serves the tripwire: a copy of the device in this process would keep
         // the mount alive after the supervisor has died.
-        bench.stand_on(&floor, self.user, |device| {
+        staging.mount_root(&root_fs, self.user, |device| {
             // Sent before the mount, so that the supervisor serves the first request.
             self.send(&Message::Device, &[device.as_fd()])
         })

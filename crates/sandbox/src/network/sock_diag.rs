@@ -1,8 +1,8 @@
 //! [`SockDiag`]: which socket an end of a connection is, asked of the kernel (`sock_diag(7)`).
 //!
-//! One question about one connection. The tables in `/proc/net` say the same, but the kernel walks
-//! all places where a connection could be to write them, which takes milliseconds on a large
-//! machine however few there are.
+//! One query about one connection. The tables in `/proc/net` have the same content, but to write them
+//! the kernel walks its whole hash table, which takes milliseconds on a large machine however few
+//! connections there are.
 
 use std::cell::Cell;
 use std::io;
@@ -12,12 +12,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use model::{Caller, Transport};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
 
-/// A socket that asks about the network namespace in which it was made, wherever it is held.
+/// A netlink socket of the network namespace in which it was created, wherever it is used.
 #[derive(Debug)]
 pub(crate) struct SockDiag {
     socket: OwnedFd,
     asked: Cell<u32>,
-    /// Protocols that the kernel has nothing to say about.
+    /// Protocols that the kernel has no handler for.
     silent: [Cell<bool>; 2],
 }
 
@@ -28,7 +28,7 @@ pub(crate) enum Answer {
     Socket(u64),
     /// There is no such connection any more.
     Gone,
-    /// This kernel cannot tell.
+    /// This kernel does not answer.
     Silent,
 }
 
@@ -61,7 +61,7 @@ impl SockDiag {
             return Answer::Silent;
         }
         match self.ask(caller.transport, caller.end, caller.door) {
-            // Whoever listens on the client's port is not the client.
+            // A listener on the client's port is not the client.
             Ok(found) if found.is_at(caller) && found.inode != 0 => {
                 return Answer::Socket(found.inode.into());
             }
@@ -69,7 +69,7 @@ impl SockDiag {
             Err(_) => {}
         }
         // The kernel says the same where it knows no such socket and where it knows none at all.
-        // The door is surely there.
+        // The listener surely exists.
         let nobody = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
         match self.ask(caller.transport, caller.door, nobody) {
             Ok(_) => Answer::Gone,
@@ -138,7 +138,7 @@ fn question(
     bytes.extend(NLM_F_REQUEST.to_ne_bytes());
     bytes.extend(number.to_ne_bytes());
     bytes.extend([0; 4]);
-    // Finds sockets of both families: what leads to a door is IPv4 by then.
+    // Finds sockets of both families: what leads to a listener is IPv4 by then.
     bytes.push(u8::try_from(libc::AF_INET).unwrap_or_default());
     bytes.push(u8::try_from(protocol).unwrap_or_default());
     bytes.extend([0; 2]);

@@ -1,4 +1,4 @@
-//! [`SocketOwners`]: the programs behind connections to the doors.
+//! [`SocketOwners`]: the programs behind connections to the listeners.
 
 use std::cell::Cell;
 use std::net::{IpAddr, SocketAddr};
@@ -10,7 +10,7 @@ use rustix::fs::{Mode, OFlags};
 use crate::network::sock_diag::{Answer, SockDiag};
 use crate::observe::program::{Program, read_text};
 
-/// Finds who holds a client's end of a connection.
+/// Finds the process that holds a client's end of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct SocketOwners {
     diag: Option<SockDiag>,

@@ -29,7 +29,7 @@ impl PlannedPaths {
                 (Kind::Closed, true) => Seen::Directory,
                 (Kind::Closed, false) => Seen::File,
                 (_, true) => Seen::Way,
-                (_, false) => Seen::Ground,
+                (_, false) => Seen::MountPoint,
             };
             skeleton.put(piece.path.as_path(), seen, None);
         }

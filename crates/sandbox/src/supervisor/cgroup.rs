@@ -1,4 +1,4 @@
-//! Control groups: limits that hold for the whole tree, where this user can make one.
+//! Control groups: limits for the whole process tree, where this user can create one.
 
 use std::fs;
 use std::io;
@@ -18,8 +18,8 @@ pub(crate) struct Cgroup {
     janitor: Option<Janitor>,
 }
 
-/// A process that removes the group should the supervisor be killed. It waits for the other end
-/// of a pipe to be closed, which nothing can prevent.
+/// A process that removes the group if the supervisor is killed. It waits until the other end of a
+/// pipe is closed, which happens however the supervisor ends.
 #[derive(Debug)]
 struct Janitor {
     pid: i32,
@@ -35,9 +35,9 @@ struct Setting {
 }
 
 impl Cgroup {
-    /// A group with the limits that were asked for. `None` where there are none, or no group can be
-    /// made; each process is limited by itself then.
-    pub(crate) fn make(bounds: &Bounds) -> Option<Self> {
+    /// A group with the requested limits. `None` where there are none, or no group can be created;
+    /// then each process is limited by itself.
+    pub(crate) fn create(bounds: &Bounds) -> Option<Self> {
         if !bounds.asked {
             return None;
         }
@@ -100,15 +100,15 @@ impl Cgroup {
         Self::with("cgroup v1", dirs, settings)
     }
 
-    /// Makes directories and sets values in them.
+    /// Creates directories and sets values in them.
     fn with(
         describe: &'static str,
         dirs: Vec<PathBuf>,
         settings: impl IntoIterator<Item = (PathBuf, &'static str, u64)>,
     ) -> Option<Self> {
-        // It must be there before there is anything to remove.
+        // It must run before there is anything to remove.
         let janitor = Janitor::start(&dirs).ok();
-        // What was made goes again with the group.
+        // What was created is removed with the group.
         let mut group = Self { dirs: Vec::new(), describe, janitor };
         for dir in dirs {
             fs::create_dir(&dir).ok()?;
@@ -126,7 +126,7 @@ impl Cgroup {
     pub(crate) fn enter(dirs: &[PathBuf]) -> io::Result<()> {
         dirs.iter().try_for_each(|dir| {
             // Moving a whole process waits for every processor of the machine. Moving this thread
-            // does not, and whatever runs behind the wall comes from it.
+            // does not, and every process of the run is started by it.
             let thread = dir.join("tasks");
             fs::write(if thread.exists() { thread } else { dir.join("cgroup.procs") }, "0")
         })
@@ -136,7 +136,7 @@ impl Cgroup {
         &self.dirs
     }
 
-    /// The limits that the kernel had to hold.
+    /// The limits that the kernel had to enforce.
     pub(crate) fn reached(&self) -> Vec<&'static str> {
         let counted = |file: &str, what: &str| {
             self.dirs.iter().any(|dir| {
@@ -152,7 +152,7 @@ impl Cgroup {
         reached.into_iter().filter(|(_, reached)| *reached).map(|(name, _)| name).collect()
     }
 
-    /// The process of ours that watches over the group.
+    /// The process that removes the group.
     pub(crate) fn janitor(&self) -> Option<i32> {
         self.janitor.as_ref().map(|janitor| janitor.pid)
     }
@@ -171,7 +171,7 @@ impl Janitor {
     fn start(dirs: &[PathBuf]) -> io::Result<Self> {
         let (ours, theirs) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC)?;
         if let Some(pid) = sys::fork()? {
-            // A signal to the supervisor's group is not for it, from now on.
+            // Signals to the supervisor's process group must not reach it.
             let child = rustix::process::Pid::from_raw(pid);
             let _ = rustix::process::setpgid(child, child);
             return Ok(Self { pid, _pipe: theirs });

@@ -1,7 +1,7 @@
-//! The next version of a single file that may be written, in a directory that may not.
+//! [`Drafts`]: the next version of a single file that may be written, in a directory that may not.
 //!
-//! Editors and agents write a new file beside the old one and then move it there. That file is lent
-//! to them: nobody else sees it, and moving it writes its text into the file itself.
+//! Editors and agents write a new file next to the old one and then rename it. They get a memfd for
+//! it that no other process sees, and the rename copies its content into the file itself.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -13,18 +13,18 @@ use rustix::fs::{MemfdFlags, OFlags};
 
 use crate::child::mounts::open_without_links;
 
-/// As many as a run may have at a time.
+/// How many a run may have at a time.
 const MOST: usize = 64;
 
-/// The longest text that becomes a file. Whoever writes more can write the file itself.
+/// The longest draft that becomes a file. A program that writes more can write the file itself.
 const LONGEST: u64 = 64 << 20;
 
-/// The drafts of a run, by the paths at which it believes them to be.
+/// The drafts of a run, by the paths that it sees them at.
 #[derive(Debug, Default)]
 pub(crate) struct Drafts(BTreeMap<AbsPath, File>);
 
 impl Drafts {
-    /// Begins a draft. An old one of the same name is gone.
+    /// Begins a draft, and replaces an old one of the same name.
     pub(crate) fn begin(&mut self, path: &AbsPath) -> io::Result<OwnedFd> {
         if self.0.len() >= MOST && !self.has(path) {
             return Err(io::Error::from_raw_os_error(libc::ENOSPC));
@@ -43,7 +43,7 @@ impl Drafts {
         self.0.remove(path);
     }
 
-    /// Those that hold something and never became a file.
+    /// Those that are not empty and never became a file.
     pub(crate) fn left(&self) -> Vec<AbsPath> {
         let holds = |file: &File| file.metadata().is_ok_and(|file| file.len() > 0);
         self.0.iter().filter(|(_, file)| holds(file)).map(|(path, _)| path.clone()).collect()
@@ -53,7 +53,7 @@ impl Drafts {
     pub(crate) fn publish(&self, draft: &AbsPath, to: &AbsPath) -> io::Result<()> {
         let mut draft = self.0.get(draft).ok_or(io::ErrorKind::NotFound)?;
         let length = draft.metadata()?.len();
-        // The run waits for this, and so does everything else that it asks.
+        // The whole run waits while this thread copies.
         if length > LONGEST {
             return Err(io::Error::from_raw_os_error(libc::EFBIG));
         }

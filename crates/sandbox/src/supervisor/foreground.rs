@@ -12,12 +12,12 @@ pub(crate) struct Foreground {
     terminal: Option<OwnedFd>,
     /// How the terminal was set before the command had it.
     settings: Option<Termios>,
-    /// Whether the command, or a job of it, has the terminal from us.
+    /// Whether this process gave the terminal to the command.
     given: bool,
 }
 
 impl Foreground {
-    /// Gives the terminal to the command's process group, if it is ours to give.
+    /// Gives the terminal to the command's process group, if this process group has it.
     pub(crate) fn give_to(&mut self, command: i32) {
         let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOCTTY;
         let Ok(terminal) = rustix::fs::open("/dev/tty", flags, Mode::empty()) else { return };
@@ -34,7 +34,7 @@ impl Foreground {
         }
     }
 
-    /// Takes the terminal back from a command that had no chance to set it as it was.
+    /// Takes the terminal back from a command that could not restore its settings.
     pub(crate) fn take_back_as_it_was(&mut self) {
         let given = self.given;
         self.take_back();
@@ -45,19 +45,20 @@ impl Foreground {
         }
     }
 
-    /// The command was stopped by the terminal: stop with it, and go on with it. Without a terminal
-    /// there is nobody who waits for us to stop.
+    /// The command was stopped by the terminal: stops this process, and continues the command with
+    /// it. Without a terminal no shell waits for this process to stop.
     pub(crate) fn suspend(&mut self, command: i32, signal: i32) -> bool {
         if self.terminal.is_none() {
             return false;
         }
-        // A command that was started in the background asks for a terminal that is ours by now.
+        // A command that was started in the background asks for a terminal that this process group
+        // has by now.
         let asks = [libc::SIGTTIN, libc::SIGTTOU].contains(&signal);
         if !(asks && self.is_ours()) {
             self.take_back();
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
         }
-        // Somebody told us to go on: in the foreground, or in the background.
+        // This process was continued, in the foreground or in the background.
         self.give(command);
         if let Some(group) = Pid::from_raw(command) {
             let _ = rustix::process::kill_process_group(group, Signal::CONT);

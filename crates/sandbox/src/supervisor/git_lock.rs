@@ -1,7 +1,7 @@
-//! [`GitLock`]: a file that git wrote beside another, to be renamed over it.
+//! [`GitLock`]: a file that git wrote next to another, to be renamed over it.
 //!
-//! `git branch -d` writes the repository's configuration anew whether or not anything in it changes.
-//! Where it does not, the rename has nothing to do, and need not be refused.
+//! `git branch -d` rewrites the repository's configuration whether or not anything in it changes.
+//! Where nothing does, the rename has no effect and need not be denied.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,7 +24,7 @@ pub(crate) struct GitLock {
 const MOST_BYTES: u64 = 1 << 20;
 
 impl GitLock {
-    /// A lock by the name that git gives it.
+    /// A lock with the name that git gives it.
     pub(crate) fn of(lock: &AbsPath, file: &AbsPath) -> Option<Self> {
         let name = file.as_path().file_name()?;
         let mut expected = name.to_owned();
@@ -37,7 +37,7 @@ impl GitLock {
         Some(Self { directory, name: expected, locked: name.to_owned() })
     }
 
-    /// Whether both files say the same.
+    /// Whether both files have the same content.
     pub(crate) fn changes_nothing(&self) -> bool {
         let (Ok(lock), Ok(file)) = (self.text(&self.name), self.text(&self.locked)) else {
             return false;
@@ -45,13 +45,13 @@ impl GitLock {
         lock == file
     }
 
-    /// Takes the lock file away, which is what is left to do.
+    /// Removes the lock file, which is all that the rename would do.
     pub(crate) fn remove(&self) -> io::Result<()> {
         Ok(rustix::fs::unlinkat(&self.directory, &self.name, AtFlags::empty())?)
     }
 
     fn text(&self, name: &OsString) -> io::Result<Vec<u8>> {
-        // Neither a link nor a pipe may keep us: whoever is judged can put one there.
+        // Neither a link nor a pipe may block this thread: the run could put one there.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::empty())?;
         let found = rustix::fs::fstat(&file)?;

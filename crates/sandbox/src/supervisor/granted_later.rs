@@ -1,4 +1,5 @@
-//! Files that were granted before they existed: made on the host, then put into the running tree.
+//! Files that were granted before they existed: created on the host, then mounted in the running
+//! tree.
 
 use std::fs::OpenOptions;
 use std::io;
@@ -13,13 +14,13 @@ use crate::Operation;
 use crate::child::mounts::{attach_to, clone_tree_of, open_without_links};
 use crate::sys::{self, ExitOnPanic, MOUNT_RDONLY, Reply};
 
-/// Makes a granted file or directory and starts a process that lets the run write it.
+/// Creates a granted file or directory, and starts a process that makes it writable for the run.
 pub(crate) fn start(
     path: &AbsPath,
     operation: Operation,
     namespaces: &RunNamespaces,
-) -> io::Result<Made> {
-    let made = match operation {
+) -> io::Result<Created> {
+    let created = match operation {
         Operation::MakeDirectory => {
             std::fs::create_dir(path.as_path())?;
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -30,18 +31,19 @@ pub(crate) fn start(
             new.read(true).write(true).create_new(true).mode(0o644).open(path.as_path())?.into()
         }
     };
-    let stat = rustix::fs::fstat(&made)?;
-    let helper = start_in_namespaces(namespaces, || open_up(path, (stat.st_dev, stat.st_ino)))?;
-    Ok(Made { made, helper })
+    let stat = rustix::fs::fstat(&created)?;
+    let helper =
+        start_in_namespaces(namespaces, || make_writable(path, (stat.st_dev, stat.st_ino)))?;
+    Ok(Created { created, helper })
 }
 
-/// What was made, and the process that puts it into the run.
-pub(crate) struct Made {
-    pub(crate) made: OwnedFd,
+/// What was created, and the process that mounts it in the run.
+pub(crate) struct Created {
+    pub(crate) created: OwnedFd,
     pub(crate) helper: i32,
 }
 
-/// What the call gets when that process has ended: it goes on, or has been done.
+/// What the call gets when that process has ended: it continues, or has been done already.
 pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
     match (ended, operation) {
         (Err(error), _) => Reply::Errno(error.raw_os_error().unwrap_or(libc::EACCES)),
@@ -51,11 +53,12 @@ pub(crate) fn reply(ended: io::Result<i32>, operation: Operation) -> Reply {
     }
 }
 
-/// Binds a path on itself, writable, if it is still what was made: another run may be at work there.
-fn open_up(path: &AbsPath, made: (u64, u64)) -> io::Result<()> {
+/// Bind-mounts a path on itself, writable, if it is still what was created: another run may have
+/// replaced it.
+fn make_writable(path: &AbsPath, created: (u64, u64)) -> io::Result<()> {
     let place = open_without_links(path.as_path(), OFlags::PATH | OFlags::NOFOLLOW)?;
     let stat = rustix::fs::fstat(&place)?;
-    if (stat.st_dev, stat.st_ino) != made {
+    if (stat.st_dev, stat.st_ino) != created {
         return Err(io::Error::from_raw_os_error(libc::EBUSY));
     }
     let tree = clone_tree_of(place.as_fd())?;
@@ -63,8 +66,8 @@ fn open_up(path: &AbsPath, made: (u64, u64)) -> io::Result<()> {
     attach_to(tree.as_fd(), place.as_fd())
 }
 
-/// The run's user and mount namespaces, by descriptor: the first process inside can be looked into
-/// by nobody, and who may not look into a process may not follow it either.
+/// The run's user and mount namespaces, by descriptor: the first process is not dumpable, so its
+/// `/proc/PID/ns` cannot be opened.
 #[derive(Debug)]
 pub(crate) struct RunNamespaces {
     user: OwnedFd,
@@ -72,7 +75,7 @@ pub(crate) struct RunNamespaces {
 }
 
 impl RunNamespaces {
-    /// Those of this process.
+    /// The namespaces of this process.
     pub(crate) fn here() -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let open = |path| rustix::fs::open(path, flags, Mode::empty());
@@ -96,8 +99,8 @@ impl RunNamespaces {
     }
 }
 
-/// Does something in the run's user and mount namespaces, in a process of its own: who enters a
-/// user namespace cannot come back. It is not waited for, as it may need answers of the tripwire.
+/// Does something in the run's user and mount namespaces, in a process of its own, because a process
+/// cannot leave a user namespace again. It is not waited for, as it may need answers of the tripwire.
 pub(crate) fn start_in_namespaces(
     namespaces: &RunNamespaces,
     act: impl FnOnce() -> io::Result<()>,
@@ -108,13 +111,13 @@ pub(crate) fn start_in_namespaces(
     }
     let _exit = ExitOnPanic;
     // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
-    // namespace clears the bond, so it is made here.
+    // namespace clears the parent-death signal, so it is set here.
     let bound = namespaces.enter().and_then(|()| sys::die_with_parent());
     if rustix::process::getppid() != Some(supervisor) {
         sys::exit_now(libc::EIO);
     }
     let done = bound.and_then(|()| act());
-    // An error without a number must not look like success.
+    // An error without an errno must not look like success.
     let code = done.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     sys::exit_now(code)
 }

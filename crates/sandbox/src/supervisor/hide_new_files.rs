@@ -1,8 +1,8 @@
-//! Files that must not be read and that appear while the run goes on: found, and covered.
+//! [`HideNewFiles`]: hides files that must not be read and that appear during the run.
 //!
-//! What is hidden by a pattern cannot all be known at the start, and the host can replace a file
-//! that was covered. So the directories are watched, and what appears is mounted over in the run's
-//! own namespaces.
+//! Not all files that a pattern hides exist at the start, and the host can replace a file that was
+//! hidden. So the directories are watched with inotify, and something is mounted over what appears,
+//! in the run's own namespaces.
 
 use std::collections::HashMap;
 use std::ffi::CString;
@@ -18,28 +18,28 @@ use crate::child::mounts::{attach_to, clone_tree_of, closed_stub, open_without_l
 use crate::monitor::Rules;
 use crate::supervisor::granted_later::{self, RunNamespaces};
 
-/// Watches directories for what must be covered.
+/// Watches directories for what must be hidden.
 pub(crate) struct HideNewFiles {
     events: OwnedFd,
     directories: HashMap<i32, PathBuf>,
-    /// Processes that are covering something.
+    /// Processes that are mounting over something.
     helpers: Vec<i32>,
 }
 
 impl HideNewFiles {
-    /// Watches every directory that the rules names. `None` if there is nothing to watch for.
+    /// Watches every directory that the rules name. `None` if there is nothing to watch for.
     pub(crate) fn begin(rules: &mut dyn Rules) -> io::Result<Option<Self>> {
         let directories = rules.directories_to_watch();
         if directories.is_empty() {
             return Ok(None);
         }
         let events = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-        let mut cover = Self { events, directories: HashMap::new(), helpers: Vec::new() };
+        let mut hide = Self { events, directories: HashMap::new(), helpers: Vec::new() };
         for directory in directories {
-            // One that is gone again needs no watch, and none that cannot be looked into is shown.
-            let _ = cover.watch(&directory);
+            // A directory that is gone needs no watch, and the run sees none that cannot be read.
+            let _ = hide.watch(&directory);
         }
-        Ok(Some(cover))
+        Ok(Some(hide))
     }
 
     /// The descriptor on which changes arrive.
@@ -57,7 +57,7 @@ impl HideNewFiles {
         Ok(())
     }
 
-    /// hides what has appeared.
+    /// Hides what has appeared.
     pub(crate) fn turn(
         &mut self,
         rules: &mut dyn Rules,
@@ -76,7 +76,7 @@ impl HideNewFiles {
         let mut paths = Vec::new();
         while let Ok(event) = reader.next() {
             if event.events().contains(ReadFlags::QUEUE_OVERFLOW) {
-                // Something was missed, nobody knows where.
+                // Events were lost, so everything is looked at again.
                 let all = self.directories.values().filter_map(|dir| dir.read_dir().ok());
                 paths.extend(all.flat_map(|dir| dir.flatten().map(|entry| entry.path())));
                 continue;
@@ -100,15 +100,15 @@ impl HideNewFiles {
     ) {
         let Ok(metadata) = path.symlink_metadata() else { return };
         if rules.is_hidden(path) {
-            self.cover(path, metadata.is_dir(), namespaces, tripwire);
+            self.hide(path, metadata.is_dir(), namespaces, tripwire);
             return;
         }
         if metadata.is_dir() {
-            // It may have been filled before the watch was there.
+            // Files may have been created in it before the watch was.
             let watched = self.watch(path).and_then(|()| path.read_dir());
             let Ok(entries) = watched else {
-                // What appears in it would not be seen.
-                self.cover(path, true, namespaces, tripwire);
+                // Without a watch, what appears in it would not be hidden.
+                self.hide(path, true, namespaces, tripwire);
                 return;
             };
             for entry in entries.flatten() {
@@ -117,9 +117,9 @@ impl HideNewFiles {
         }
     }
 
-    /// Mounts over a path, in a process of its own that is not waited for: it needs answers of the
-    /// tripwire, which this thread gives.
-    fn cover(
+    /// Mounts over a path, in a process that is not waited for: it needs answers of the tripwire,
+    /// which this thread gives.
+    fn hide(
         &mut self,
         path: &Path,
         directory: bool,

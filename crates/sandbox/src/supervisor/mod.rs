@@ -154,7 +154,7 @@ impl<'a> Supervisor<'a> {
             diagnosis: available.lacking.clone(),
         };
         let signals = sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Ipc, error))?;
-        let cgroup = Cgroup::make(&launch.plan.limits);
+        let cgroup = Cgroup::create(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
         let namespaces = available.enforcement == Enforcement::Namespaces;
         let (first, cpu_affinity) = if namespaces {

@@ -87,18 +87,18 @@ impl Supervisor<'_> {
                     Some(namespaces) => granted_later::start(&path, operation, namespaces),
                     None => Err(io::Error::from_raw_os_error(libc::EACCES)),
                 };
-                let (ended, made) = match started {
-                    Ok(granted_later::Made { made, helper }) => {
-                        (self.serve_while(helper, monitor), Some(made))
+                let (ended, created) = match started {
+                    Ok(granted_later::Created { created, helper }) => {
+                        (self.serve_while(helper, monitor), Some(created))
                     }
                     Err(error) => (Err(error), None),
                 };
                 if let Some(listener) = &self.listener {
                     let exclusive = flags & libc::O_EXCL.cast_unsigned() != 0;
-                    match (granted_later::reply(ended, operation), made) {
+                    match (granted_later::reply(ended, operation), created) {
                         // Continuing would fail with EEXIST, because the file exists now.
-                        (Reply::Continue, Some(made)) if exclusive => {
-                            notify::lend_created(listener, &notification, made, flags);
+                        (Reply::Continue, Some(created)) if exclusive => {
+                            notify::lend_created(listener, &notification, created, flags);
                         }
                         (reply, _) => notify::answer(listener, &notification, reply),
                     }
@@ -129,8 +129,8 @@ impl Supervisor<'_> {
     ) -> io::Result<()> {
         if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
             let namespaces = self.namespaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
-            let made = granted_later::start(to, Operation::Create, namespaces)?;
-            match self.serve_while(made.helper, monitor)? {
+            let created = granted_later::start(to, Operation::Create, namespaces)?;
+            match self.serve_while(created.helper, monitor)? {
                 0 => {}
                 errno => return Err(io::Error::from_raw_os_error(errno)),
             }

@@ -1,4 +1,4 @@
-//! What a run used, and whether it does anything.
+//! What a run used, and how long it has been idle.
 
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ impl Activity {
         self.last = Instant::now();
     }
 
-    /// How long nothing has. Output counts: the bytes that the tree has written anywhere.
+    /// How long nothing has happened. Output counts: the bytes that the tree has written anywhere.
     pub(crate) fn idle_for(&mut self, child: i32) -> Duration {
         let written = written_by_tree(child);
         if written != self.written {

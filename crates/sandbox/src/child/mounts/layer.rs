@@ -14,7 +14,7 @@ use super::tree::{attach, clone_tree_of, find_below, mounted, open_without_links
 /// Directories of one mount that can share a layer.
 pub(super) struct Common<'a> {
     members: Vec<&'a AbsPath>,
-    /// A directory that all of them lie in.
+    /// A directory that contains all of them.
     base: AbsPath,
     lower: OwnedFd,
 }
@@ -49,7 +49,7 @@ pub(super) struct Shared<'a> {
 impl<'a> Shared<'a> {
     pub(super) fn of(common: Common<'a>, store: &Store) -> io::Result<Self> {
         let tree = layered(common.lower.as_fd(), store)?;
-        // Parts can be taken only of what lies somewhere.
+        // Only a mounted tree can be cloned in part.
         let name = store.fresh_name();
         rustix::fs::mkdirat(&store.tree, name.as_str(), Mode::from(0o755))?;
         attach(tree.as_fd(), store.tree.as_fd(), Path::new(&name))?;
@@ -66,7 +66,7 @@ impl<'a> Shared<'a> {
     }
 }
 
-/// Which mount a path lies on.
+/// Which mount a path is on.
 fn mount_of(path: &AbsPath) -> Option<u64> {
     let flags = AtFlags::SYMLINK_NOFOLLOW;
     let stat =

@@ -1,4 +1,4 @@
-//! What the pieces of a plan are made of.
+//! The trees that the pieces of a plan are mounted from.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -6,44 +6,44 @@ use std::os::fd::{AsFd, OwnedFd};
 use model::{Kind, Piece};
 use rustix::fs::OFlags;
 
-use super::Laid;
+use super::Placement;
 use super::layer::{Shared, layered};
 use super::store::Store;
 use super::tree::{clone_tree_of, open_without_links, processes, terminals};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
-/// A piece and its number in the plan.
+/// A piece, its index in the plan, and its source.
 pub(super) struct Item<'a> {
     pub(super) number: usize,
-    pub(super) laid: Laid<'a>,
+    pub(super) placement: Placement<'a>,
     pub(super) source: Source,
 }
 
 /// What the host has for a piece.
 pub(super) enum Source {
-    /// Nothing: it is made, or comes from what already lies there.
+    /// None: it is created, or comes from what is mounted there already.
     None,
-    /// What lies at its path.
+    /// What is at its path.
     Host,
-    /// The same, taken before something covered it.
+    /// The same, opened before something was mounted over it.
     Taken(OwnedFd),
 }
 
-/// Takes what the host has for a piece. Giving up the copy of a mount takes long, so a layer gets
-/// none: it makes its own.
+/// Opens what the host has for a piece. Dropping a cloned mount is slow, so an overlay gets none: it
+/// creates its own.
 pub(super) fn take(piece: &Piece) -> io::Result<OwnedFd> {
     let place = open_without_links(piece.path.as_path(), OFlags::PATH | OFlags::NOFOLLOW)?;
     if piece.kind == Kind::Overlay { Ok(place) } else { clone_tree_of(place.as_fd()) }
 }
 
-/// What a piece is made of.
+/// What a piece is mounted from.
 pub(super) enum Material {
     Tree(OwnedFd),
-    /// What already lies at its place.
+    /// What is mounted at its path already.
     Here,
 }
 
-/// Makes what a piece is made of.
+/// Creates what a piece is mounted from.
 pub(super) fn material(
     store: &Store,
     piece: &Piece,

@@ -1,15 +1,15 @@
-//! The file system of a run, put together from mounts. Runs in the child, in its own namespaces.
+//! The file system of a run, built from mounts. Runs in the child, in its own namespaces.
 //!
-//! Sources are taken by descriptor and never from under what covers them, and no link is followed to
-//! a source or a place, so that nothing that changes meanwhile can lead a mount elsewhere.
+//! Sources are opened by descriptor before anything is mounted over them, and no link is followed to
+//! a source or a mount point, so that no change meanwhile can lead a mount elsewhere.
 //!
-//! Most of it needs nothing but a place on the floor. That is put there by a second thread
-//! ([`Later`]), while the first goes on towards the command; it starts when both are done.
+//! Most pieces only need a mount point on the root. A second thread mounts them ([`Deferred`]) while
+//! the first goes on towards the command, which starts when both are done.
 
-mod growing;
-mod later;
+mod deferred;
 mod layer;
 mod materials;
+mod new_tree;
 mod store;
 mod tree;
 
@@ -23,9 +23,9 @@ use model::{AbsPath, Base, Kind, Piece, Plan};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::MountPropagationFlags;
 
-use self::growing::Growing;
-pub(crate) use self::later::Later;
+pub(crate) use self::deferred::Deferred;
 use self::materials::{Item, Material, Source, material, take};
+use self::new_tree::NewTree;
 use self::store::Store;
 use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire, way};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
@@ -33,55 +33,55 @@ use crate::child::landlock::{LandlockRules, may_write};
 use crate::failure::{Failed, Step};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
-/// Where the new tree is put together; covered for this namespace only, and gone with the old root.
-const WORKBENCHES: &[&str] = &["/tmp", "/mnt", "/media", "/srv", "/var"];
+/// Where the new tree can be built; mounted over in this namespace only, and gone with the old root.
+const STAGING_DIRECTORIES: &[&str] = &["/tmp", "/mnt", "/media", "/srv", "/var"];
 
 /// The mounts of a run before the old root is gone.
 pub(crate) struct Mounts<'a> {
-    growing: Growing<'a>,
+    new_tree: NewTree<'a>,
     items: Vec<Item<'a>>,
     /// Contents of files that are copied, and where to.
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
-    /// Nodes of the tripwire for what is closed inside other ground.
+    /// Nodes of the tripwire for what is denied inside other pieces.
     closed: Vec<(AbsPath, OwnedFd)>,
-    /// What lies in its place and may be written, by the number of its piece.
-    placed: Vec<(usize, OwnedFd)>,
-    /// The user's own, for the command.
+    /// What is mounted and may be written, by the index of its piece.
+    attached: Vec<(usize, OwnedFd)>,
+    /// The user's umask, for the command.
     umask: Mode,
     missing: Vec<String>,
 }
 
-/// What there is before the tree: a place to put it together, and what was taken of the host.
-pub(crate) struct Bench<'a> {
+/// What there is before the tree: a directory to build it in, and the sources on the host.
+pub(crate) struct Staging<'a> {
     plan: &'a Plan,
     store: Arc<Store>,
-    /// The host's own root, where it is to be the tree's.
+    /// The host's root, where it is the base of the tree.
     host: Option<OwnedFd>,
     now: Vec<Item<'a>>,
-    later: Vec<Item<'a>>,
-    /// Whether nothing of the host is covered that they are taken from.
+    deferred: Vec<Item<'a>>,
+    /// Whether no source on the host is hidden by the staging directory.
     clear: bool,
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     umask: Mode,
     missing: Vec<String>,
 }
 
-impl<'a> Bench<'a> {
-    /// Takes sources, then sets up the workbench.
+impl<'a> Staging<'a> {
+    /// Opens the sources, then sets up the staging directory.
     pub(crate) fn begin(plan: &'a Plan) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::PrivateMounts)?;
-        // Everything is made with exactly the rights that it is to have.
+        // Everything is created with exactly the mode that it is to have.
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
-        let (mut now, mut later) = (Vec::new(), Vec::new());
+        let (mut now, mut deferred) = (Vec::new(), Vec::new());
         let all = with_parents(plan);
-        let (bench, clear) = workbench(plan, &all);
-        for (number, laid) in all.iter().copied().enumerate() {
-            let piece = laid.piece;
-            let can_wait = can_wait(plan, &laid, all.get(number + 1));
-            let source = match needs_source(plan, &laid) {
-                true if can_wait && clear => Source::Host,
+        let (staging, clear) = staging_directory(plan, &all);
+        for (number, placement) in all.iter().copied().enumerate() {
+            let piece = placement.piece;
+            let deferrable = can_be_deferred(plan, &placement, all.get(number + 1));
+            let source = match needs_source(plan, &placement) {
+                true if deferrable && clear => Source::Host,
                 true => match take(piece) {
                     Ok(tree) => Source::Taken(tree),
                     Err(error) if piece.path == plan.workspace => {
@@ -94,80 +94,81 @@ impl<'a> Bench<'a> {
                 },
                 false => Source::None,
             };
-            let items = if can_wait { &mut later } else { &mut now };
-            items.push(Item { number, laid, source });
+            let items = if deferrable { &mut deferred } else { &mut now };
+            items.push(Item { number, placement, source });
         }
         let read = |(from, to): &'a (AbsPath, AbsPath)| Some((to, std::fs::read(from).ok()?));
         let copies = plan.copies.iter().filter_map(read).collect();
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let store = Arc::new(Store::on(bench).at(Step::Storage)?);
-        Ok(Self { plan, store, host, now, later, clear, copies, umask, missing })
+        let store = Arc::new(Store::on(staging).at(Step::Storage)?);
+        Ok(Self { plan, store, host, now, deferred, clear, copies, umask, missing })
     }
 
-    /// Lays the floor.
-    pub(crate) fn stand_on(
+    /// Mounts the root.
+    pub(crate) fn mount_root(
         self,
-        floor: &Floor,
+        root_fs: &RootFs,
         user: (u32, u32),
         mounted: impl FnOnce(&OwnedFd) -> Result<(), Failed>,
-    ) -> Result<(Mounts<'a>, Later<'a>), Failed> {
-        let root = match (floor, self.host) {
+    ) -> Result<(Mounts<'a>, Deferred<'a>), Failed> {
+        let root = match (root_fs, self.host) {
             (_, Some(tree)) => {
                 let attributes = MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV;
                 sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
                 tree
             }
-            (Floor::Tripwire(device), None) => {
+            (RootFs::Tripwire(device), None) => {
                 let root = tripwire(device, user).at(Step::Tripwire)?;
                 mounted(device)?;
                 root
             }
-            (Floor::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
+            (RootFs::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
         };
         let store = self.store.tree.as_fd();
         rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Storage)?;
         attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
-        let unwatched = matches!(floor, Floor::Empty);
+        let unwatched = matches!(root_fs, RootFs::Empty);
         let root = Arc::new(root);
-        let growing = Growing { plan: self.plan, store: self.store, root, unwatched };
-        let later = Later { items: self.later, clear: self.clear, growing: growing.clone() };
+        let new_tree = NewTree { plan: self.plan, store: self.store, root, unwatched };
+        let deferred =
+            Deferred { items: self.deferred, clear: self.clear, new_tree: new_tree.clone() };
         let mut mounts = Mounts {
-            growing,
+            new_tree,
             items: self.now,
             copies: self.copies,
             closed: Vec::new(),
-            placed: Vec::new(),
+            attached: Vec::new(),
             umask: self.umask,
             missing: self.missing,
         };
-        if matches!(floor, Floor::Tripwire(_)) {
+        if matches!(root_fs, RootFs::Tripwire(_)) {
             mounts.take_closed()?;
         }
-        Ok((mounts, later))
+        Ok((mounts, deferred))
     }
 }
 
-/// What is known about a tree that was put together.
+/// What is known about a tree that has become the root.
 pub(crate) struct Entered {
-    /// What could not be put there; less ground than planned, never more.
+    /// What could not be mounted: the run sees less than planned, never more.
     pub(crate) missing: Vec<String>,
-    /// What is private to the run, by the number of its piece.
+    /// What is private to the run, by the index of its piece.
     pub(crate) private: Vec<(usize, OwnedFd)>,
-    /// The user's own, for the command.
+    /// The user's umask, for the command.
     pub(crate) umask: Mode,
 }
 
-/// A piece and what it lies in.
+/// A piece, and the piece that contains it.
 #[derive(Clone, Copy)]
-struct Laid<'a> {
+struct Placement<'a> {
     piece: &'a Piece,
     parent: Option<&'a Piece>,
 }
 
-/// What the tree stands on.
-pub(crate) enum Floor {
+/// The root of the tree.
+pub(crate) enum RootFs {
     /// A tripwire, mounted from this descriptor of `/dev/fuse`.
     Tripwire(OwnedFd),
     /// An empty directory.
@@ -175,39 +176,39 @@ pub(crate) enum Floor {
 }
 
 impl Mounts<'_> {
-    /// A bare view of the tripwire, for what must be covered while the run goes on.
+    /// A view of the tripwire without mounts, to hide files that appear during the run.
     pub(crate) fn bare_root(&self) -> io::Result<OwnedFd> {
-        clone_tree(self.growing.root(), Path::new("."))
+        clone_tree(self.new_tree.root(), Path::new("."))
     }
 
-    /// Nodes of the tripwire must be taken before anything lies on the way to them.
+    /// Nodes of the tripwire must be opened before anything is mounted above them.
     fn take_closed(&mut self) -> Result<(), Failed> {
-        let plan = self.growing.plan;
+        let plan = self.new_tree.plan;
         for piece in plan.pieces.iter().filter(|piece| is_tripwire(piece)) {
-            let tree = clone_tree(self.growing.root(), relative(&piece.path)).at(Step::Hide)?;
+            let tree = clone_tree(self.new_tree.root(), relative(&piece.path)).at(Step::Hide)?;
             self.closed.push((piece.path.clone(), tree));
         }
         Ok(())
     }
 
-    /// Puts every piece in its place that others wait for.
-    pub(crate) fn lay(&mut self) -> Result<(), Failed> {
-        let plan = self.growing.plan;
+    /// Mounts every piece that cannot be deferred.
+    pub(crate) fn mount_pieces(&mut self) -> Result<(), Failed> {
+        let plan = self.new_tree.plan;
         if plan.base == Base::Nothing {
-            self.growing.list_ways();
+            self.new_tree.fill_cache();
         }
-        for Item { number, laid, source } in std::mem::take(&mut self.items) {
-            let piece = laid.piece;
-            match self.put(&laid, source) {
-                Ok(tree) if may_write(plan, piece) => self.placed.push((number, tree)),
-                // The many that only protect.
+        for Item { number, placement, source } in std::mem::take(&mut self.items) {
+            let piece = placement.piece;
+            match self.mount(&placement, source) {
+                Ok(tree) if may_write(plan, piece) => self.attached.push((number, tree)),
+                // Read-only pieces need no Landlock rule.
                 Ok(_) => {}
-                Err(error) if is_protection(plan, &laid) && !is_gone(&error) => {
-                    let frozen = match error.raw_os_error() {
-                        Some(libc::EACCES) => self.freeze_around(&piece.path),
+                Err(error) if is_protection(plan, &placement) && !is_gone(&error) => {
+                    let protected = match error.raw_os_error() {
+                        Some(libc::EACCES) => self.make_parent_read_only(&piece.path),
                         _ => Err(error),
                     };
-                    frozen.map_err(|error| {
+                    protected.map_err(|error| {
                         Failed::new(Step::Protect, error).about(piece.path.to_string())
                     })?;
                 }
@@ -237,16 +238,16 @@ impl Mounts<'_> {
         Ok(())
     }
 
-    /// Freezes the directory in which something lies that we may not reach, such as another user's.
-    /// The run cannot reach it either, unless somebody opens the way.
-    fn freeze_around(&self, path: &AbsPath) -> io::Result<()> {
+    /// Makes the directory read-only that contains something unreachable, such as another user's
+    /// directory. The run cannot reach it either, unless its permissions change.
+    fn make_parent_read_only(&self, path: &AbsPath) -> io::Result<()> {
         let mut at = path.parent();
-        let ground = |at: &AbsPath| {
+        let is_piece = |at: &AbsPath| {
             let is = |piece: &Piece| piece.path == *at && piece.kind != Kind::Pinned;
-            *at == AbsPath::root() || self.growing.plan.pieces.iter().any(is)
+            *at == AbsPath::root() || self.new_tree.plan.pieces.iter().any(is)
         };
-        while !ground(&at) {
-            if let Ok(place) = find(self.growing.root(), &at) {
+        while !is_piece(&at) {
+            if let Ok(place) = find(self.new_tree.root(), &at) {
                 let tree = clone_tree_of(place.as_fd())?;
                 sys::set_mount(tree.as_fd(), MOUNT_RDONLY, 0)?;
                 return attach_to(tree.as_fd(), place.as_fd());
@@ -256,22 +257,22 @@ impl Mounts<'_> {
         Err(io::ErrorKind::PermissionDenied.into())
     }
 
-    /// Puts a piece in its place, and gives what lies there now.
-    fn put(&mut self, laid: &Laid<'_>, source: Source) -> io::Result<OwnedFd> {
-        let target = self.growing.target(laid)?;
-        let tree = match material(&self.growing.store, laid.piece, source, None)? {
+    /// Mounts a piece, and gives its tree.
+    fn mount(&mut self, placement: &Placement<'_>, source: Source) -> io::Result<OwnedFd> {
+        let target = self.new_tree.target(placement)?;
+        let tree = match material(&self.new_tree.store, placement.piece, source, None)? {
             Material::Tree(tree) => tree,
-            Material::Here => self.made_here(laid.piece, target.as_fd())?,
+            Material::Here => self.remount(placement.piece, target.as_fd())?,
         };
         attach_to(tree.as_fd(), target.as_fd())?;
-        if laid.piece.kind == Kind::Processes {
-            self.hide_keys(laid.piece)?;
+        if placement.piece.kind == Kind::Processes {
+            self.hide_keys(placement.piece)?;
         }
         Ok(tree)
     }
 
-    /// The tree for a piece that changes what already lies at its place.
-    fn made_here(&mut self, piece: &Piece, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+    /// The tree for a piece that changes what is mounted at its path already.
+    fn remount(&mut self, piece: &Piece, target: BorrowedFd<'_>) -> io::Result<OwnedFd> {
         if matches!(piece.kind, Kind::Closed | Kind::Outside) {
             return self.tripwire_node(piece);
         }
@@ -279,17 +280,17 @@ impl Mounts<'_> {
         let attributes = MOUNT_NOSUID | MOUNT_NODEV;
         match piece.kind {
             Kind::Read => sys::set_mount(tree.as_fd(), attributes | MOUNT_RDONLY, 0)?,
-            // Ground that is taken from a read-only piece is made writable again.
+            // What is cloned from a read-only piece is made writable again.
             Kind::Write => sys::set_mount(tree.as_fd(), attributes, MOUNT_RDONLY)?,
             _ => {}
         }
         Ok(tree)
     }
 
-    /// The kernel lists the keys of a user in every view of processes, by name.
+    /// The kernel lists the user's keys by name in every `/proc`.
     fn hide_keys(&mut self, processes: &Piece) -> io::Result<()> {
-        match find(self.growing.root(), &processes.path.join("keys".as_ref())) {
-            Ok(keys) => attach_to(self.growing.store.text("")?.as_fd(), keys.as_fd()),
+        match find(self.new_tree.root(), &processes.path.join("keys".as_ref())) {
+            Ok(keys) => attach_to(self.new_tree.store.text("")?.as_fd(), keys.as_fd()),
             // A kernel without keys.
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error),
@@ -297,63 +298,67 @@ impl Mounts<'_> {
     }
 
     fn put_copy(&self, to: &AbsPath, bytes: &[u8]) -> io::Result<()> {
-        let (parent, name) = way(self.growing.root(), to)?;
+        let (parent, name) = way(self.new_tree.root(), to)?;
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
         let file = rustix::fs::openat(parent, name, flags, Mode::from(0o600))?;
         File::from(file).write_all(bytes)
     }
 
     fn put_link(&self, link: &model::Link) -> io::Result<()> {
-        if find(self.growing.root(), &link.path).is_ok() {
+        if find(self.new_tree.root(), &link.path).is_ok() {
             return Ok(());
         }
-        let (parent, name) = way(self.growing.root(), &link.path)?;
+        let (parent, name) = way(self.new_tree.root(), &link.path)?;
         Ok(rustix::fs::symlinkat(&link.target, parent, name)?)
     }
 
-    /// What may not be read: a node of the tripwire, or something empty without permissions.
+    /// What must not be read: a node of the tripwire, or something empty without permissions.
     fn tripwire_node(&mut self, piece: &Piece) -> io::Result<OwnedFd> {
         if let Some(at) = self.closed.iter().position(|(path, _)| *path == piece.path) {
             return Ok(self.closed.swap_remove(at).1);
         }
         if piece.kind == Kind::Outside {
-            return self.growing.store.directory(&piece.path);
+            return self.new_tree.store.directory(&piece.path);
         }
-        self.growing.store.closed(piece.directory)
+        self.new_tree.store.closed(piece.directory)
     }
 
-    /// Allows what the pieces allow that lie there.
-    pub(crate) fn allow(&self, rights: &mut LandlockRules<'_>) -> Result<(), Failed> {
-        let pieces = &self.growing.plan.pieces;
-        let placed =
-            self.placed.iter().filter_map(|(number, tree)| pieces.get(*number).zip(Some(tree)));
-        placed.into_iter().try_for_each(|(piece, tree)| rights.allow(piece, tree.as_fd()))
+    /// Adds Landlock rules for the pieces that are mounted.
+    pub(crate) fn allow(&self, rules: &mut LandlockRules<'_>) -> Result<(), Failed> {
+        let pieces = &self.new_tree.plan.pieces;
+        let attached =
+            self.attached.iter().filter_map(|(number, tree)| pieces.get(*number).zip(Some(tree)));
+        attached.into_iter().try_for_each(|(piece, tree)| rules.allow(piece, tree.as_fd()))
     }
 
-    /// Makes the new tree the root. The old one lies on it until somebody lets go of it.
+    /// Makes the new tree the root. The old one stays mounted over it until it is detached.
     pub(crate) fn enter(self) -> Result<Entered, Failed> {
-        rustix::process::fchdir(self.growing.root()).at(Step::Root)?;
+        rustix::process::fchdir(self.new_tree.root()).at(Step::Root)?;
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
-        let private = only_private(self.growing.plan, self.placed);
+        let private = only_private(self.new_tree.plan, self.attached);
         Ok(Entered { missing: self.missing, private, umask: self.umask })
     }
 }
 
-/// What is private to the run of what lies in its place.
-fn only_private(plan: &Plan, mut placed: Vec<(usize, OwnedFd)>) -> Vec<(usize, OwnedFd)> {
-    placed.retain(|(number, _)| {
+/// What is private to the run, of what is mounted.
+fn only_private(plan: &Plan, mut attached: Vec<(usize, OwnedFd)>) -> Vec<(usize, OwnedFd)> {
+    attached.retain(|(number, _)| {
         plan.pieces.get(*number).is_some_and(|piece| is_private(&piece.kind))
     });
-    placed
+    attached
 }
 
-/// Whether nothing is to be done with a piece before the command starts but to put it on the floor.
-fn can_wait(plan: &Plan, Laid { piece, parent }: &Laid<'_>, next: Option<&Laid<'_>>) -> bool {
+/// Whether nothing but the command needs a piece, so that a second thread can mount it.
+fn can_be_deferred(
+    plan: &Plan,
+    Placement { piece, parent }: &Placement<'_>,
+    next: Option<&Placement<'_>>,
+) -> bool {
     let within = |path: &AbsPath| path.is_within(&piece.path);
     plan.base == Base::Nothing
         && parent.is_none()
-        // What lies in a piece comes right after it.
+        // What is inside a piece comes right after it.
         && !next.is_some_and(|next| within(&next.piece.path))
         && matches!(piece.kind, Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_))
         && piece.path != plan.workspace
@@ -362,46 +367,46 @@ fn can_wait(plan: &Plan, Laid { piece, parent }: &Laid<'_>, next: Option<&Laid<'
         && !plan.links.iter().any(|link| within(&link.path))
 }
 
-/// Every piece with the one that it lies in.
-fn with_parents(plan: &Plan) -> Vec<Laid<'_>> {
+/// Every piece with the one that contains it.
+fn with_parents(plan: &Plan) -> Vec<Placement<'_>> {
     let mut above: Vec<&Piece> = Vec::new();
-    let mut laid = Vec::with_capacity(plan.pieces.len());
+    let mut placements = Vec::with_capacity(plan.pieces.len());
     for piece in &plan.pieces {
-        // Parents come first, so what does not hold this piece holds none of the later ones.
+        // Parents come first, so a piece that does not contain this one contains none of the rest.
         while above.last().is_some_and(|parent| !piece.path.is_within(&parent.path)) {
             above.pop();
         }
-        laid.push(Laid { piece, parent: above.last().copied() });
+        placements.push(Placement { piece, parent: above.last().copied() });
         above.push(piece);
     }
-    laid
+    placements
 }
 
-/// A directory for the workbench, and whether nothing that is taken of the host is covered by it or
-/// would hold it: then that can be taken at any time.
-fn workbench(plan: &Plan, laid: &[Laid<'_>]) -> (&'static Path, bool) {
-    // Some systems have links there.
+/// A staging directory, and whether no source on the host is inside it or contains it: then sources
+/// can be opened at any time.
+fn staging_directory(plan: &Plan, placements: &[Placement<'_>]) -> (&'static Path, bool) {
+    // On some systems these are links.
     let is_dir = |path: &&Path| path.symlink_metadata().is_ok_and(|entry| entry.is_dir());
-    let there = || WORKBENCHES.iter().map(Path::new).filter(is_dir);
-    let is_clear = |bench: &&Path| {
-        !laid.iter().filter(|laid| needs_source(plan, laid)).any(|laid| {
-            let path = laid.piece.path.as_path();
-            path.starts_with(bench) || bench.starts_with(path)
+    let candidates = || STAGING_DIRECTORIES.iter().map(Path::new).filter(is_dir);
+    let is_clear = |staging: &&Path| {
+        !placements.iter().filter(|placement| needs_source(plan, placement)).any(|placement| {
+            let path = placement.piece.path.as_path();
+            path.starts_with(staging) || staging.starts_with(path)
         })
     };
-    match there().find(is_clear) {
-        Some(bench) => (bench, true),
-        None => (there().next().unwrap_or(Path::new("/")), false),
+    match candidates().find(is_clear) {
+        Some(staging) => (staging, true),
+        None => (candidates().next().unwrap_or(Path::new("/")), false),
     }
 }
 
-/// Whether a piece is taken from the host, rather than from ground that already lies there.
-fn needs_source(plan: &Plan, Laid { piece, parent }: &Laid<'_>) -> bool {
+/// Whether the source of a piece is the host, rather than what is mounted there already.
+fn needs_source(plan: &Plan, Placement { piece, parent }: &Placement<'_>) -> bool {
     if !matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Device) {
         return false;
     }
     match parent {
-        // Private ground hides the host's; what is granted in it comes from the host.
+        // A private directory hides the host's; what is granted in it comes from the host.
         Some(parent) => !matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
         None => plan.base == Base::Nothing,
     }
@@ -417,28 +422,28 @@ fn is_tripwire(piece: &Piece) -> bool {
     matches!(piece.kind, Kind::Closed | Kind::Outside)
 }
 
-/// Whether a piece takes something away from the ground it lies in.
-fn is_protection(plan: &Plan, laid: &Laid<'_>) -> bool {
-    match laid.piece.kind {
+/// Whether a piece restricts the one that contains it.
+fn is_protection(plan: &Plan, placement: &Placement<'_>) -> bool {
+    match placement.piece.kind {
         Kind::Closed | Kind::Outside | Kind::Pinned => true,
-        Kind::Read => !needs_source(plan, laid),
+        Kind::Read => !needs_source(plan, placement),
         _ => false,
     }
 }
 
-/// Ground that the host does not have, or not for this user, is left out and told. Whatever else goes
-/// wrong is no reason to go on with less than was planned.
+/// A path that the host does not have, or not for this user, is left out and reported. Any other
+/// error is a failure: the run must not start with less than was planned.
 fn do_without(path: &AbsPath, error: io::Error) -> Result<String, Failed> {
     let known = [
         libc::ENOENT,
         libc::ENOTDIR,
         libc::EACCES,
         libc::ELOOP,
-        // A file system whose server is gone.
+        // A network or FUSE file system whose server is gone.
         libc::EIO,
         libc::ESTALE,
         libc::ENOTCONN,
-        // A mount that says it is not to be shown elsewhere.
+        // An unbindable mount.
         libc::EINVAL,
     ];
     if error.raw_os_error().is_none_or(|error| known.contains(&error)) {
@@ -447,7 +452,7 @@ fn do_without(path: &AbsPath, error: io::Error) -> Result<String, Failed> {
     Err(Failed::new(Step::Mount, error).about(path.to_string()))
 }
 
-/// Whether what was to be protected is not there any more.
+/// Whether what was to be protected no longer exists.
 fn is_gone(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }

@@ -16,14 +16,14 @@ pub(super) fn relative(path: &AbsPath) -> &Path {
     }
 }
 
-/// Opens a path by a way without links, whatever somebody puts there meanwhile.
+/// Opens a path without following links, also those that are created meanwhile.
 pub(crate) fn open_without_links(path: impl Arg, flags: OFlags) -> io::Result<OwnedFd> {
     let how = ResolveFlags::NO_SYMLINKS;
     let flags = flags | OFlags::CLOEXEC;
     Ok(rustix::fs::openat2(rustix::fs::CWD, path, flags, Mode::empty(), how)?)
 }
 
-/// What stands at a path of the new tree, without following any link.
+/// What is at a path of the new tree, without following any link.
 pub(super) fn find(root: BorrowedFd<'_>, path: &AbsPath) -> io::Result<OwnedFd> {
     find_below(root, relative(path))
 }
@@ -39,7 +39,7 @@ fn find_with(dir: BorrowedFd<'_>, path: &Path, flags: OFlags) -> io::Result<Owne
     Ok(rustix::fs::openat2(dir, path, flags, Mode::empty(), how)?)
 }
 
-/// The directory in which a path of the new tree lies, made where there is none, and its last name.
+/// The parent directory of a path of the new tree, created where there is none, and its last name.
 /// A link on the way would lead into the host's tree.
 pub(super) fn way<'a>(root: BorrowedFd<'_>, path: &'a AbsPath) -> io::Result<(OwnedFd, &'a Path)> {
     let name = path.as_path().file_name().map(Path::new).ok_or(io::ErrorKind::InvalidInput)?;
@@ -96,7 +96,7 @@ pub(super) fn new_tmpfs(mode: &str) -> io::Result<OwnedFd> {
     mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
 }
 
-/// Something empty without permissions, to lay over what must not be read.
+/// Something empty without permissions, to mount over what must not be read.
 pub(crate) fn closed_stub(directory: bool) -> io::Result<OwnedFd> {
     let store = new_tmpfs("0000")?;
     if directory {

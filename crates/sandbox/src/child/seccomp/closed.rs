@@ -1,7 +1,7 @@
 //! What no process inside may ask of the kernel, whatever the plan says.
 //!
-//! Mounts, Landlock and the lack of capabilities refuse most of it too. Here the kernel code
-//! behind it cannot be reached at all, and what the other layers do not see is refused as well:
+//! Mounts, Landlock and the lack of capabilities deny most of it too. Here the kernel code
+//! behind it cannot be reached at all, and what the other layers do not see is denied as well:
 //! `io_uring`, which goes round every program, input faked on a terminal, set-uid files.
 //!
 //! Tracing stays open (`ptrace`, `process_vm_readv`, `pidfd_getfd`, `kcmp`): debuggers work
@@ -15,16 +15,16 @@ use super::tree::{Tree, Word, answer};
 use super::{ALLOW, Program, program};
 use crate::observe::syscalls::numbers;
 
-/// What the program has to know about the wall around it.
+/// What the filter has to know about the rest of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Closed {
-    /// Allow new namespaces inside. Mounting stays refused in them.
+    /// Allow new namespaces inside. Mounting stays denied in them.
     pub user_namespaces: bool,
-    /// Which sockets can be made.
+    /// Which sockets can be created.
     pub sockets: Sockets,
 }
 
-/// The program that refuses.
+/// The filter that denies.
 pub fn closed(what: &Closed) -> Program {
     program(rules(*what))
 }
@@ -74,8 +74,8 @@ const MISSING: &[c_long] = &[
 
 /// No file with a set-uid or set-gid bit, and no device. It would wait on the host, outside.
 ///
-/// `mkdir` takes no such bits from its argument. What `openat2` is asked for stands behind a
-/// pointer: the supervisor refuses it where calls are watched, and a thread that changes it while
+/// `mkdir` takes no such bits from its argument. What `openat2` is asked for is behind a
+/// pointer: the supervisor denies it where calls are intercepted, and a thread that changes it while
 /// the supervisor looks is stopped only by `no_new_privs` and mounts without set-uid, which end
 /// with the wall.
 fn files() -> Vec<(c_long, Tree)> {
@@ -174,7 +174,7 @@ fn namespaces() -> [(c_long, Tree); 3] {
     [
         (libc::SYS_clone, flags.any(bits(new)).choose(answer(libc::EPERM), ALLOW)),
         (libc::SYS_unshare, Word::high(0).is(0).choose(unshare, answer(libc::EPERM))),
-        // Its flags stand behind a pointer. C libraries fall back on clone.
+        // Its flags are behind a pointer. C libraries fall back on clone.
         (libc::SYS_clone3, answer(libc::ENOSYS)),
     ]
 }

@@ -1,6 +1,6 @@
-//! The BPF programs that judge every system call inside the wall.
+//! The seccomp filters: BPF programs that judge every system call of a run.
 //!
-//! Pure construction: nothing is installed here. There are two sets of rules: [`closed`] refuses by
+//! Pure construction: nothing is installed here. There are two sets of rules: [`closed`] denies by
 //! errno, [`watch`] hands a call to the supervisor. [`both`] has the two in one program, which
 //! every call pays for only once; where both apply it answers the errno, as the kernel does of two
 //! programs. So nothing that is closed ever reaches the supervisor.
@@ -36,7 +36,7 @@ const ARCHITECTURE: u32 = 0xc000_00b7;
 /// From here on x86-64 has the x32 calls. Other architectures have none so high.
 const X32: u32 = 0x4000_0000;
 
-/// The program that refuses, and hands what it allows to the supervisor.
+/// The program that denies, and hands what it allows to the supervisor.
 pub fn both(what: &Closed, watched: Watch) -> Program {
     let mut watch = watch::rules(watched);
     let mut rules = closed::rules(*what);

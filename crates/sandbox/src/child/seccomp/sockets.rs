@@ -1,11 +1,11 @@
-//! Which sockets a process inside can make.
+//! Which sockets a process of the run can create.
 
 use libc::{c_int, c_long};
 
 use super::ALLOW;
 use super::tree::{Tree, Word, answer};
 
-/// Which sockets can be made.
+/// Which sockets can be created.
 ///
 /// In both cases `AF_UNIX`, TCP over `AF_INET` and `AF_INET6`, and the route protocol of
 /// `AF_NETLINK`, which lists the interfaces. Nothing raw, and no stream but TCP: Landlock's rules
@@ -46,7 +46,7 @@ pub(super) fn rules(sockets: Sockets) -> Vec<(c_long, Tree)> {
     rules
 }
 
-/// The second argument without the flags that stand in it.
+/// The second argument without the flags in it.
 const KIND: Word = Word::low(1).masked(0xf);
 const PROTOCOL: Word = Word::low(2);
 

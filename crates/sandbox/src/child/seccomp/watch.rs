@@ -64,7 +64,7 @@ fn with_path(argument: u32) -> Tree {
 
 #[rustfmt::skip]
 const CHANGES: &[c_long] = &[
-    // Its flags stand behind a pointer.
+    // Its flags are behind a pointer.
     libc::SYS_openat2,
     libc::SYS_truncate,
     libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_symlinkat, libc::SYS_linkat,

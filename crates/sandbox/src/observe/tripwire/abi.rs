@@ -33,7 +33,7 @@ pub(crate) mod opcode {
     pub(crate) const TMPFILE: u32 = 51;
 }
 
-/// Where the fields lie in the arguments of a request, and how long those arguments are.
+/// The offsets of the fields in the arguments of a request, and the lengths of those arguments.
 pub(crate) mod field {
     pub(crate) const INIT_MAJOR: usize = 0;
     pub(crate) const INIT_MINOR: usize = 4;

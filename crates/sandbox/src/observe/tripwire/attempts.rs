@@ -1,6 +1,6 @@
 //! What a request tries to do, in the words of [`Operation`].
 //!
-//! Reads the request and the node table; asks nobody and answers nothing.
+//! Reads the request and the node table; neither asks nor answers.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;

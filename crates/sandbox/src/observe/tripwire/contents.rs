@@ -1,4 +1,4 @@
-//! [`Contents`]: what the tripwire asks of whoever knows the plan.
+//! [`Contents`]: what the tripwire asks of its owner, who knows the plan.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::attempt::Attempt;
 use crate::monitor::Ruling;
 
-/// What lies where, and what a refused attempt gets: the supervisor knows.
+/// What is where, and what a denied attempt gets.
 pub trait Contents {
     /// What the path is, to the sandbox. Called for every lookup that the kernel has not cached,
     /// and it is how [`Operation::Look`](crate::Operation::Look) becomes known. `pid` is the asking thread, 0 when it is
@@ -26,7 +26,7 @@ pub trait Contents {
 
 /// What a path is, to the sandbox.
 ///
-/// A path that something is mounted over must be [`Way`](Self::Way) or [`Ground`](Self::Ground)
+/// A path that something is mounted over must be [`Way`](Self::Way) or [`MountPoint`](Self::MountPoint)
 /// for the whole run: when it is suddenly absent or of another kind, the kernel takes the mount
 /// away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,14 +34,14 @@ pub enum Seen {
     /// Not there: the error to say so with, normally ENOENT. Creation at a path is tried only
     /// after ENOENT.
     Absent(i32),
-    /// A directory on the way to granted ground, or covered by it: may be entered and listed.
+    /// A directory that leads to a granted path, or is one: may be entered and listed.
     Way,
     /// A directory that is not granted. It may be entered; listing it is an attempt.
     Directory,
     /// Anything else that is not granted.
     File,
-    /// A file that granted ground is mounted over.
-    Ground,
-    /// A symbolic link that leads to granted ground.
+    /// A file that a granted file is mounted over.
+    MountPoint,
+    /// A symbolic link that leads to a granted path.
     Link,
 }

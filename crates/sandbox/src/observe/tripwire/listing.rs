@@ -1,4 +1,4 @@
-//! A directory on the way to granted ground, listed page by page.
+//! A directory that leads to granted paths, listed page by page.
 //!
 //! An offset is the place of a line in the list: `.`, `..`, then the names in the order in which
 //! the contents gives them, which is the same for the whole run.
@@ -55,8 +55,8 @@ impl Tripwire {
         number
     }
 
-    /// What is planned is told at once, so that the kernel need not look it up name by name. What
-    /// is not planned is asked for each time anyway; telling it here would only cost memory.
+    /// What is planned is sent at once, so that the kernel need not look it up name by name. What
+    /// is not planned is asked for each time anyway; sending it here would only cost memory.
     fn name(&mut self, page: &Page, path: &Path, kind: Kind) -> u64 {
         if !page.plus {
             return self.nodes.number(path).unwrap_or(UNKNOWN_INODE);

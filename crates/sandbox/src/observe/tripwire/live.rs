@@ -136,7 +136,7 @@ fn land() -> Land {
         ("/denied/dir", Seen::Directory),
         ("/denied/dir/file", Seen::File),
         ("/ground", Seen::Way),
-        ("/ground-file", Seen::Ground),
+        ("/ground-file", Seen::MountPoint),
     ]);
     land.targets.insert("/link".into(), "way".into());
     land

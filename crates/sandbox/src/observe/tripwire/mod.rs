@@ -3,16 +3,16 @@
 //! What the sandbox may use is mounted over names of this tree; whatever else is looked at, opened
 //! or changed arrives here while the caller is still blocked in its call. Owns the FUSE protocol,
 //! bytes in and bytes out, and the table of nodes that the kernel remembers. Reads and writes no
-//! descriptor, and decides nothing: what lies where, and what a refused attempt gets, is asked of
+//! descriptor, and decides nothing: what is where, and what a denied attempt gets, is asked of
 //! the [`Contents`].
 //!
 //! What the mount must be like for this to hold:
-//! - without `default_permissions`, or the kernel refuses by the mode bits and nobody is asked;
-//! - without `noexec` and `ro`, which refuse before a request is sent;
-//! - made in the process namespace whose numbers the attempts shall have: that of the mounting
-//!   thread counts, and a thread that has only unshared it is still outside;
+//! - without `default_permissions`, or the kernel denies by the mode bits without a request;
+//! - without `noexec` and `ro`, which deny before a request is sent;
+//! - mounted in the PID namespace whose IDs the attempts shall have: that of the mounting thread
+//!   counts, and a thread that has only unshared it is still outside;
 //! - looked at once (`stat` of the root) before the sandbox runs where user 0 is not mapped: until
-//!   then the kernel takes the root for a file of user 0 and refuses to create in it, silently.
+//!   then the kernel takes the root for a file of user 0 and silently denies creating files in it.
 
 mod abi;
 mod attempts;
@@ -39,7 +39,7 @@ use wire::{Attributes, Entry, Reply, Request};
 
 pub use contents::{Contents, Seen};
 
-/// Bytes that the kernel does not send. The sandbox cannot cause this; its wall is broken.
+/// Bytes that the kernel does not send. A process of the run cannot cause this.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum Malformed {
     /// Too short to say what it wants.
@@ -209,7 +209,7 @@ impl Tripwire {
         self.reply.zeros(7 * 4);
     }
 
-    /// Everything that would change or open something, and what nobody has to ask us for.
+    /// Everything that would change or open something, and requests that need no answer.
     fn refuse(
         &self,
         request: &Request<'_>,
@@ -223,7 +223,7 @@ impl Tripwire {
         let attempt = |path| Attempt { operation: tried.operation, path, pid: request.pid };
         let first = ask(contents, attempt(tried.path));
         match tried.second {
-            // Both paths are told, and the first one's error counts, unless the tree dies.
+            // Both paths are reported, and the first one's error counts, unless the run ends.
             Some(second) if !matches!(first, Ok(Outcome::Stop)) => {
                 match ask(contents, attempt(second)) {
                     Ok(Outcome::Stop) => Ok(Outcome::Stop),
@@ -249,7 +249,7 @@ const OLDEST_MINOR: u32 = 31;
 const NEWEST_MINOR: u32 = 45;
 
 /// What is taken of what the kernel offers. Planned names come with their listing, and the targets
-/// of links stay in the kernel: path walks that end on granted ground ask nothing after the first.
+/// of links stay in the kernel: path walks that end on granted paths ask nothing after the first.
 const FEATURES: u32 = feature::ATOMIC_O_TRUNC
     | feature::DO_READDIRPLUS
     | feature::PARALLEL_DIROPS
@@ -314,8 +314,8 @@ impl Owner {
     fn attributes(self, node: u64, kind: Kind) -> Attributes {
         let (permissions, links, size) = match kind {
             Kind::Way | Kind::Directory => (0o555, 2, 0),
-            // All of them: a file that cannot be run by its mode is refused without asking us.
-            Kind::File | Kind::Ground => (0o777, 1, 0),
+            // All of them: a file that cannot be run by its mode is denied without a request.
+            Kind::File | Kind::MountPoint => (0o777, 1, 0),
             // The kernel cuts the target at this size.
             Kind::Link(length) => (0o777, 1, length),
         };
@@ -340,7 +340,7 @@ fn kind_of(seen: Seen, path: &Path, contents: &mut impl Contents) -> Result<Kind
         Seen::Way => Kind::Way,
         Seen::Directory => Kind::Directory,
         Seen::File => Kind::File,
-        Seen::Ground => Kind::Ground,
+        Seen::MountPoint => Kind::MountPoint,
         Seen::Link => {
             let length = contents.target(path).map_or(0, |target| target.as_os_str().len());
             Kind::Link(u32::try_from(length).unwrap_or(u32::MAX))
@@ -356,7 +356,7 @@ fn ask(contents: &mut impl Contents, attempt: Attempt) -> Result<Outcome, Fault>
     }
 }
 
-/// An error that really refuses. Success is not one, and neither is what the kernel would not
+/// An error that really denies. Success is not one, and neither is what the kernel would not
 /// take. After ENOSYS it would stop asking and let things pass; after EINTR it would take the
 /// mounts away from a name whose removal was tried.
 fn refusal(errno: i32) -> i32 {

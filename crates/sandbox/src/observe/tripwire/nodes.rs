@@ -24,8 +24,8 @@ pub(super) enum Kind {
     Directory,
     /// Anything else that is not granted.
     File,
-    /// A file that granted ground is mounted over.
-    Ground,
+    /// A file that a granted file is mounted over.
+    MountPoint,
     /// A symbolic link, with the length of its target.
     Link(u32),
 }
@@ -35,7 +35,7 @@ impl Kind {
     pub(super) fn format(self) -> u32 {
         match self {
             Self::Way | Self::Directory => libc::S_IFDIR,
-            Self::File | Self::Ground => libc::S_IFREG,
+            Self::File | Self::MountPoint => libc::S_IFREG,
             Self::Link(_) => libc::S_IFLNK,
         }
     }
@@ -43,7 +43,7 @@ impl Kind {
     /// Whether the plan, which never changes during a run, says what this is. The rest is the
     /// host's, and may change.
     pub(super) fn is_planned(self) -> bool {
-        matches!(self, Self::Way | Self::Ground | Self::Link(_))
+        matches!(self, Self::Way | Self::MountPoint | Self::Link(_))
     }
 }
 

@@ -121,7 +121,7 @@ fn home() -> (Tripwire, Land) {
         ("/home/link", Seen::Link),
         ("/home/secret", Seen::Directory),
         ("/home/secret/key", Seen::File),
-        ("/home/config", Seen::Ground),
+        ("/home/config", Seen::MountPoint),
     ]);
     land.targets.insert("/home/link".into(), "work/deep".into());
     (Tripwire::new(1000, 1001), land)

@@ -100,7 +100,7 @@ pub(super) fn is_listed(name: &OsStr) -> bool {
     is_name(name) && name.len() <= LONGEST_NAME
 }
 
-/// What is told of a node. Sizes and times of what is denied must not leak: they are not here.
+/// The attributes of a node. Sizes and times of what is denied must not leak: they are not here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Attributes {
     pub(super) node: u64,
@@ -154,7 +154,7 @@ impl Reply {
         self.zeros(REPLY_HEADER);
     }
 
-    /// How much stands in it, without the header.
+    /// Its length, without the header.
     pub(super) fn len(&self) -> usize {
         self.bytes.len().saturating_sub(REPLY_HEADER)
     }
@@ -164,7 +164,7 @@ impl Reply {
         self.header(unique, 0)
     }
 
-    /// The whole reply to a request that was refused.
+    /// The whole reply to a request that was denied.
     pub(super) fn refuse(&mut self, unique: u64, errno: i32) -> &[u8] {
         self.bytes.truncate(REPLY_HEADER);
         self.header(unique, errno.saturating_neg())

@@ -1,4 +1,4 @@
-//! [`Growing`]: the tree while pieces are put into it, by whoever has one.
+//! [`NewTree`]: the tree while two threads mount pieces in it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,33 +11,33 @@ use rustix::fs::{Mode, OFlags};
 
 use super::store::Store;
 use super::tree::{find, find_below, relative, way};
-use super::{Laid, is_private, with_parents};
+use super::{Placement, is_private, with_parents};
 use crate::sys;
 
 #[derive(Clone)]
-pub(super) struct Growing<'a> {
+pub(super) struct NewTree<'a> {
     pub(super) plan: &'a Plan,
     pub(super) store: Arc<Store>,
     pub(super) root: Arc<OwnedFd>,
-    /// Whether nobody sees what is tried on the floor, and nobody else refuses it.
+    /// Whether the root is a plain directory, which no tripwire watches.
     pub(super) unwatched: bool,
 }
 
-impl Growing<'_> {
+impl NewTree<'_> {
     pub(super) fn root(&self) -> BorrowedFd<'_> {
         self.root.as_fd()
     }
 
-    /// Brings every place on the floor into the kernel's cache. One listing brings all names of a
-    /// directory; looking each of them up takes a round trip to the supervisor apiece. What lies
-    /// alone is looked up here all the same: this thread shares a processor with the supervisor, and
-    /// from another the trip takes eight times as long.
-    pub(super) fn list_ways(&self) {
-        // How many names are needed of each.
+    /// Brings every mount point on the root into the kernel's cache. One listing brings all names of
+    /// a directory, while each lookup takes a round trip to the supervisor. Single names are looked
+    /// up here all the same: this thread shares a processor with the supervisor, and from another
+    /// one the round trip takes eight times as long.
+    pub(super) fn fill_cache(&self) {
+        // How many names are needed of each directory.
         let mut ways = BTreeMap::new();
         let mut places = Vec::new();
-        for Laid { piece, parent } in with_parents(self.plan) {
-            let floor = match parent {
+        for Placement { piece, parent } in with_parents(self.plan) {
+            let top = match parent {
                 None => AbsPath::root(),
                 Some(parent) if parent.kind == Kind::Outside => parent.path.clone(),
                 Some(_) => continue,
@@ -47,7 +47,7 @@ impl Growing<'_> {
             loop {
                 let names = ways.entry(way.clone()).or_insert(0_u32);
                 *names += 1;
-                if *names > 1 || way == floor {
+                if *names > 1 || way == top {
                     break;
                 }
                 way = way.parent();
@@ -58,7 +58,7 @@ impl Growing<'_> {
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let opened = rustix::fs::openat(self.root(), relative(way), flags, Mode::empty());
             if let Ok(dir) = opened {
-                // Asking for the first name brings all that fit; more are not worth a trip.
+                // Reading the first name brings all that fit into one page; that is enough.
                 let mut buffer = Vec::with_capacity(8 * 1024);
                 let _ = rustix::fs::RawDir::new(dir, buffer.spare_capacity_mut()).next();
             }
@@ -75,7 +75,7 @@ impl Growing<'_> {
         }
     }
 
-    /// Lets nothing more come to the floor.
+    /// Makes a plain root read-only.
     pub(super) fn seal(&self) -> io::Result<()> {
         if !self.unwatched {
             return Ok(());
@@ -89,32 +89,32 @@ impl Growing<'_> {
         Ok(())
     }
 
-    /// The place of a piece, made where it lies on private ground.
-    pub(super) fn target(&self, laid: &Laid<'_>) -> io::Result<OwnedFd> {
-        match find(self.root(), &laid.piece.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && self.is_ours(laid) => {
-                self.make(laid.piece)
+    /// The mount point of a piece, created where it is inside something private.
+    pub(super) fn target(&self, placement: &Placement<'_>) -> io::Result<OwnedFd> {
+        match find(self.root(), &placement.piece.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.can_create(placement) => {
+                self.create(placement.piece)
             }
             found => found,
         }
     }
 
-    /// Whether what a piece lies in is ours to add to.
-    fn is_ours(&self, laid: &Laid<'_>) -> bool {
-        match laid.parent {
+    /// Whether a mount point can be created in what contains a piece.
+    fn can_create(&self, placement: &Placement<'_>) -> bool {
+        match placement.parent {
             Some(parent) => is_private(&parent.kind) || parent.kind == Kind::Outside,
             None => self.plan.base == Base::Nothing,
         }
     }
 
-    /// Makes something for a piece to lie on.
-    fn make(&self, piece: &Piece) -> io::Result<OwnedFd> {
+    /// Creates a mount point for a piece.
+    fn create(&self, piece: &Piece) -> io::Result<OwnedFd> {
         let (parent, name) = way(self.root(), &piece.path)?;
         if piece.directory {
             rustix::fs::mkdirat(&parent, name, Mode::from(0o755))?;
             return find_below(parent.as_fd(), name);
         }
-        // Not for writing: the floor could not be sealed while somebody has a copy of this.
+        // Not for writing: the root could not be made read-only while this is open.
         let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDONLY | OFlags::CLOEXEC;
         Ok(rustix::fs::openat(&parent, name, flags, Mode::from(0o644))?)
     }

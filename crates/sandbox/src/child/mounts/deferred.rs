@@ -1,0 +1,91 @@
+//! [`Deferred`]: the pieces that only have to be mounted when the command starts.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use model::Kind;
+use rustix::mount::UnmountFlags;
+
+use super::layer::{Common, Shared};
+use super::materials::{Item, Material, material};
+use super::new_tree::NewTree;
+use super::{At, Placement, attach_to, do_without, only_private};
+use crate::child::landlock::LandlockRules;
+use crate::failure::{Failed, Step};
+
+/// The deferred pieces, with their sources.
+pub(crate) struct Deferred<'a> {
+    pub(super) items: Vec<Item<'a>>,
+    /// Whether the host's paths still lead to the sources.
+    pub(super) clear: bool,
+    pub(super) new_tree: NewTree<'a>,
+}
+
+/// The same, each with a tree that is ready to be attached.
+pub(crate) struct Prepared<'a> {
+    new_tree: NewTree<'a>,
+    trees: Vec<(usize, Placement<'a>, OwnedFd)>,
+    missing: Vec<String>,
+}
+
+/// The same, attached.
+pub(crate) struct Attached<'a> {
+    new_tree: NewTree<'a>,
+    /// What is private to the run, by the index of its piece.
+    pub(crate) private: Vec<(usize, OwnedFd)>,
+    missing: Vec<String>,
+}
+
+impl<'a> Deferred<'a> {
+    /// Creates the trees, and adds their Landlock rules. After this the old root is not needed any
+    /// more.
+    pub(crate) fn prepare(
+        self,
+        mut rules: Option<&mut LandlockRules<'_>>,
+    ) -> Result<Prepared<'a>, Failed> {
+        let store = &self.new_tree.store;
+        let overlays = self.items.iter().filter(|item| item.placement.piece.kind == Kind::Overlay);
+        let overlays = overlays.filter(|_| self.clear);
+        let common = Common::of(overlays.map(|item| &item.placement.piece.path));
+        let shared = common.and_then(|common| Shared::of(common, store).ok());
+        let (mut trees, mut missing) = (Vec::new(), Vec::new());
+        for Item { number, placement, source } in self.items {
+            match material(store, placement.piece, source, shared.as_ref()) {
+                Ok(Material::Tree(tree)) => {
+                    if let Some(rules) = &mut rules {
+                        rules.allow(placement.piece, tree.as_fd())?;
+                    }
+                    trees.push((number, placement, tree));
+                }
+                // Nothing is mounted at the paths of these pieces.
+                Ok(Material::Here) => {}
+                Err(error) => missing.push(do_without(&placement.piece.path, error)?),
+            }
+        }
+        Ok(Prepared { new_tree: self.new_tree, trees, missing })
+    }
+}
+
+impl<'a> Prepared<'a> {
+    pub(crate) fn attach(mut self) -> Result<Attached<'a>, Failed> {
+        let mut attached = Vec::with_capacity(self.trees.len());
+        for (number, placement, tree) in self.trees {
+            let target = self.new_tree.target(&placement);
+            match target.and_then(|target| attach_to(tree.as_fd(), target.as_fd())) {
+                Ok(()) => attached.push((number, tree)),
+                Err(error) => self.missing.push(do_without(&placement.piece.path, error)?),
+            }
+        }
+        let private = only_private(self.new_tree.plan, attached);
+        Ok(Attached { private, missing: self.missing, new_tree: self.new_tree })
+    }
+}
+
+impl Attached<'_> {
+    /// When the tree is the root and complete: seals it, and detaches the old root. The kernel waits
+    /// until no other path walk uses that. Returns what could not be mounted.
+    pub(crate) fn finish(self) -> Result<Vec<String>, Failed> {
+        self.new_tree.seal().at(Step::Root)?;
+        rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
+        Ok(self.missing)
+    }
+}
