@@ -8,7 +8,9 @@ mod fuzz;
 mod libtest;
 
 use std::io::{BufRead, BufReader};
+use std::num::NonZero;
 use std::process::{Command, ExitCode, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
@@ -165,10 +167,21 @@ fn fuzz(workspace: &Workspace, seconds: u32, report: &mut Report) {
         built = fuzz;
         Ok(outcome)
     });
-    for target in targets {
-        report.stage(&format!("fuzz {target}"), || match &built {
-            Some(fuzz) => fuzz.run(&target, seconds),
-            None => Ok(Outcome::skipped("the fuzz targets were not built")),
+    let run = |target: &String| match &built {
+        Some(fuzz) => fuzz.run(target, seconds),
+        None => Ok(Outcome::skipped("the fuzz targets were not built")),
+    };
+    // Each uses one processor.
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get);
+    for group in targets.chunks(at_once) {
+        println!("\n==== fuzz {}", group.join(", "));
+        thread::scope(|scope| {
+            let started = Instant::now();
+            let runs = group.iter().map(|target| (target, scope.spawn(move || run(target))));
+            for (target, run) in runs.collect::<Vec<_>>() {
+                let ended = run.join().unwrap_or_else(|_| Err(Failure::new("it panicked")));
+                report.ended(&format!("fuzz {target}"), ended, started.elapsed());
+            }
         });
     }
 }
@@ -213,8 +226,12 @@ impl Report {
     fn stage(&mut self, name: &str, run: impl FnOnce() -> Result<Outcome, Failure>) {
         println!("\n==== {name}");
         let started = Instant::now();
-        let outcome = run().unwrap_or_else(|failure| Outcome::failed(failure.to_string()));
-        let time = started.elapsed();
+        let ended = run();
+        self.ended(name, ended, started.elapsed());
+    }
+
+    fn ended(&mut self, name: &str, ended: Result<Outcome, Failure>, time: Duration) {
+        let outcome = ended.unwrap_or_else(|failure| Outcome::failed(failure.to_string()));
         for note in &outcome.notes {
             println!("{name}: {note}");
         }
