@@ -205,7 +205,9 @@ fn roots(policy: &Policy, context: &Context, grants: &[Grant]) -> Vec<AbsPath> {
     if hides || writable {
         roots.push(context.workspace.clone());
     }
-    let granted = grants.iter().filter(|grant| grant.write || hides);
+    // Entries of these file systems are not files, and vanish while they are looked at.
+    let kernel = |path: &AbsPath| ["/proc", "/sys"].iter().any(|at| path.as_path().starts_with(at));
+    let granted = grants.iter().filter(|grant| (grant.write || hides) && !kernel(&grant.path));
     roots.extend(
         granted
             .filter(|grant| grant.entry == Some(Entry::Directory))
