@@ -122,8 +122,8 @@ pub(crate) fn rule(
     monitor.deny(attempt, &program())
 }
 
-/// What a probe gets. It is told that nothing is there, unless it writes, or has seen that
-/// something is: the tripwire shows a name before it is opened.
+/// What a probe gets: ENOENT, unless it writes, or has already seen that the path exists. The
+/// tripwire shows a name before it is opened.
 fn probe_errno(source: Source, operation: Operation) -> i32 {
     let seen = source == Source::Tripwire && operation != Operation::Look;
     if seen || operation.writes() { libc::EACCES } else { libc::ENOENT }

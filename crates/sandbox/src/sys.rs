@@ -168,7 +168,7 @@ pub(crate) fn start_on_our_memory(act: impl FnOnce()) -> io::Result<i32> {
 const COMMAND_STACK: usize = 1 << 20;
 
 /// Ends the child of a fork on a panic. Held in its first frame: the frames above are its parent's,
-/// and a panic that got there would clear up after the parent while that is still at work.
+/// and a panic that unwound into them would clean up what the parent still uses.
 pub(crate) struct ExitOnPanic;
 
 impl Drop for ExitOnPanic {
@@ -383,7 +383,7 @@ pub(crate) fn network_of(socket: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     // SAFETY: the request takes no memory and gives a new descriptor.
     let space = unsafe { libc::ioctl(socket.as_raw_fd(), SIOCGSKNS) };
     check(c_long::from(space))?;
-    // SAFETY: the descriptor is new and nobody else has it.
+    // SAFETY: the descriptor is new and has no other owner.
     Ok(unsafe { OwnedFd::from_raw_fd(space) })
 }
 
@@ -463,28 +463,29 @@ pub(crate) fn wipe_environment() {
     }
 }
 
-/// Puts a descriptor in the place of a standard one.
+/// Replaces a standard descriptor.
 pub(crate) fn replace_standard(standard: c_int, by: BorrowedFd<'_>) {
-    // SAFETY: takes numbers only; nothing of ours owns a standard descriptor.
+    // SAFETY: takes numbers only; no value owns a standard descriptor.
     unsafe { libc::dup2(by.as_raw_fd(), standard) };
 }
 
-/// Whether a process is scheduled as most are, and lets itself be made to wait.
-pub(crate) fn is_ordinary() -> bool {
+/// Whether this process has the default scheduling policy.
+pub(crate) fn is_sched_other() -> bool {
     // SAFETY: takes a number only.
     unsafe { libc::sched_getscheduler(0) == libc::SCHED_OTHER }
 }
 
-/// Lets a process, zero for this one, wait for those that run already, or take its turns again.
-pub(crate) fn set_patient(pid: i32, patient: bool) {
-    let policy = if patient { libc::SCHED_BATCH } else { libc::SCHED_OTHER };
+/// Sets the scheduling policy of a process, zero for this one: `SCHED_BATCH` does not preempt running
+/// processes when it wakes up.
+pub(crate) fn set_sched_batch(pid: i32, batch: bool) {
+    let policy = if batch { libc::SCHED_BATCH } else { libc::SCHED_OTHER };
     let none = libc::sched_param { sched_priority: 0 };
-    // SAFETY: the parameter outlives the call. Where it fails, somebody waits a little.
+    // SAFETY: the parameter outlives the call. A failure only costs time.
     unsafe { libc::sched_setscheduler(pid, policy, &raw const none) };
 }
 
-/// Holds signals back from this thread, and from those that it starts.
-pub(crate) fn hold_signals(signals: &[c_int]) -> io::Result<()> {
+/// Blocks signals for this thread, and for those that it starts.
+pub(crate) fn block_signals(signals: &[c_int]) -> io::Result<()> {
     let set = signal_set(signals);
     // SAFETY: the set is only read.
     match unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, std::ptr::null_mut()) } {
@@ -495,9 +496,9 @@ pub(crate) fn hold_signals(signals: &[c_int]) -> io::Result<()> {
 
 /// The same, and returns a descriptor on which they arrive.
 pub(crate) fn signal_descriptor(signals: &[c_int]) -> io::Result<OwnedFd> {
-    hold_signals(signals)?;
+    block_signals(signals)?;
     let set = signal_set(signals);
-    // SAFETY: the set is only read; the descriptor is new and nobody else's.
+    // SAFETY: the set is only read; the descriptor is new and has no other owner.
     unsafe {
         let fd = libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
         if fd == -1 { Err(io::Error::last_os_error()) } else { Ok(OwnedFd::from_raw_fd(fd)) }
@@ -530,7 +531,7 @@ pub(crate) fn next_signal(fd: BorrowedFd<'_>) -> Option<(c_int, i32)> {
 
 /// Gives signals back their usual meaning, for a program about to run.
 pub(crate) fn reset_signals() {
-    // SAFETY: sets dispositions and the mask of a process that is one thread; no handler of ours is
+    // SAFETY: sets dispositions and the mask of a process that is one thread; no handler is
     // left to be called.
     unsafe {
         for signal in 1..32 {

@@ -76,12 +76,13 @@ impl SecondThread {
 pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let _exit = ExitOnPanic;
     // Signals are for the supervisor until the command has started.
-    let held = sys::hold_signals(&FORWARDED).map_err(|error| Failed::new(Step::Ipc, error));
-    let bond = sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error));
+    let blocked = sys::block_signals(&FORWARDED).map_err(|error| Failed::new(Step::Ipc, error));
+    let parent_death =
+        sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error));
     // The descriptor table grows slowly once there are two threads.
     sys::make_room_for_descriptors(socket.as_fd(), DESCRIPTORS);
     let second = SecondThread::start();
-    let ready = held.and(bond).and_then(|()| map_user(user));
+    let ready = blocked.and(parent_death).and_then(|()| map_user(user));
     // Without orders the supervisor is gone, and no one is left to report to.
     let Ok(Some(orders)) = prefork::receive(&socket) else { sys::exit_now(1) };
     // They live as long as the process, and so does everything that borrows from them.

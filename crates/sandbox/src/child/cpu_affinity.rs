@@ -46,19 +46,19 @@ impl CpuAffinity {
     /// Starts a process on another processor, if there is one, so that this one does not wait for
     /// it.
     pub(crate) fn start_apart(start: impl FnOnce() -> io::Result<Cloned>) -> io::Result<Cloned> {
-        let ordinary = sys::is_ordinary();
-        if ordinary {
-            sys::set_patient(0, true);
+        let sched_other = sys::is_sched_other();
+        if sched_other {
+            sys::set_sched_batch(0, true);
         }
         let cloned = start();
         if let Ok(Cloned::Parent(_, pid)) = &cloned {
             Self::here().send_away(Pid::from_raw(*pid));
-            if ordinary {
-                sys::set_patient(*pid, false);
+            if sched_other {
+                sys::set_sched_batch(*pid, false);
             }
         }
-        if ordinary && !matches!(cloned, Ok(Cloned::Child)) {
-            sys::set_patient(0, false);
+        if sched_other && !matches!(cloned, Ok(Cloned::Child)) {
+            sys::set_sched_batch(0, false);
         }
         cloned
     }

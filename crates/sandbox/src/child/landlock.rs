@@ -11,7 +11,7 @@ use landlock::{
 use model::{Base, Kind, Net, Piece, Plan};
 
 use crate::available::Enforcement;
-use crate::child::stdio::{self, Given};
+use crate::child::stdio::{self, Reach};
 use crate::failure::{Failed, Step};
 use crate::sys;
 
@@ -51,14 +51,14 @@ impl<'a> LandlockRules<'a> {
         }
         let abi = ABI::from(version);
         let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
-        let given = stdio::given();
+        let reach = stdio::reach();
         // Files that are created later are handed over by descriptor as well.
         let reads = enforcement == Enforcement::Landlock
-            || given == Given::Directory
+            || reach == Reach::Directory
             || !plan.late.is_empty();
         let handled = if reads {
             all
-        } else if given == Given::File {
+        } else if reach == Reach::File {
             all & !read
         } else {
             all & !(read | AccessFs::Truncate)

@@ -8,7 +8,7 @@ use rustix::io::Errno;
 
 /// What can be reached through the inherited descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Given {
+pub(crate) enum Reach {
     /// Only the open files themselves.
     Streams,
     /// A file that can be reopened with another mode.
@@ -19,13 +19,13 @@ pub(crate) enum Given {
 
 /// What a descriptor allows with a file or a fifo.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Leave {
+pub(crate) struct Access {
     pub(crate) read: bool,
     /// Also for append-only descriptors: the flag can be cleared.
     pub(crate) write: bool,
 }
 
-impl Leave {
+impl Access {
     fn of(descriptor: BorrowedFd<'_>) -> Self {
         // An unknown mode allows nothing.
         let flags = rustix::fs::fcntl_getfl(descriptor).unwrap_or(OFlags::PATH);
@@ -42,22 +42,22 @@ impl Leave {
 }
 
 /// The most that can be reached through any of them.
-pub(crate) fn given() -> Given {
+pub(crate) fn reach() -> Reach {
     let all = all().map(|descriptor| match rustix::fs::fstat(descriptor) {
-        Ok(file) => given_by(descriptor, &file),
+        Ok(file) => reach_of(descriptor, &file),
         // A closed descriptor leads nowhere.
-        Err(Errno::BADF) => Given::Streams,
-        Err(_) => Given::Directory,
+        Err(Errno::BADF) => Reach::Streams,
+        Err(_) => Reach::Directory,
     });
-    all.into_iter().max().unwrap_or(Given::Directory)
+    all.into_iter().max().unwrap_or(Reach::Directory)
 }
 
 /// The files and fifos among them, with what is allowed with each.
-pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Leave)> {
+pub(crate) fn files() -> impl Iterator<Item = (BorrowedFd<'static>, Stat, Access)> {
     all().into_iter().filter_map(|descriptor| {
         let file = rustix::fs::fstat(descriptor).ok()?;
         let has_name = matches!(kind(&file), FileType::RegularFile | FileType::Fifo);
-        has_name.then(|| (descriptor, file, Leave::of(descriptor)))
+        has_name.then(|| (descriptor, file, Access::of(descriptor)))
     })
 }
 
@@ -72,10 +72,10 @@ pub(crate) fn nulls() -> impl Iterator<Item = (i32, OFlags)> {
 }
 
 /// What is allowed with the file at a path of the host, if it was inherited.
-pub(crate) fn leave(path: &Path) -> Option<Leave> {
+pub(crate) fn access(path: &Path) -> Option<Access> {
     let there = rustix::fs::stat(path).ok()?;
     let same = |file: &Stat| (file.st_dev, file.st_ino) == (there.st_dev, there.st_ino);
-    files().filter(|(_, file, _)| same(file)).map(|(.., leave)| leave).reduce(Leave::and)
+    files().filter(|(_, file, _)| same(file)).map(|(.., access)| access).reduce(Access::and)
 }
 
 fn all() -> [BorrowedFd<'static>; 3] {
@@ -86,15 +86,15 @@ fn kind(file: &Stat) -> FileType {
     FileType::from_raw_mode(file.st_mode)
 }
 
-fn given_by(descriptor: BorrowedFd<'_>, file: &Stat) -> Given {
+fn reach_of(descriptor: BorrowedFd<'_>, file: &Stat) -> Reach {
     let is_stream = match kind(file) {
-        FileType::Directory => return Given::Directory,
+        FileType::Directory => return Reach::Directory,
         FileType::Fifo | FileType::Socket => true,
-        FileType::RegularFile => Leave::of(descriptor).write,
+        FileType::RegularFile => Access::of(descriptor).write,
         FileType::CharacterDevice => every_run_has(file) || rustix::termios::isatty(descriptor),
         _ => false,
     };
-    if is_stream { Given::Streams } else { Given::File }
+    if is_stream { Reach::Streams } else { Reach::File }
 }
 
 /// `/dev/null`, `zero`, `full`, `random` and `urandom`.

@@ -208,7 +208,7 @@ mod tests {
             let end = client.local_addr().unwrap();
             let caller = Caller { transport: Transport::Tcp, end, door: address };
             assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(client)));
-            // Not somebody with one end in common.
+            // Not a connection with only one end in common.
             let elsewhere = Caller { door: other.local_addr().unwrap(), ..caller };
             assert_eq!(diag.socket_of(&elsewhere), Answer::Gone);
         }

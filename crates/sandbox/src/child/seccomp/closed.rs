@@ -72,12 +72,12 @@ const MISSING: &[c_long] = &[
     libc::SYS_memfd_secret,
 ];
 
-/// No file with a set-uid or set-gid bit, and no device. It would wait on the host, outside.
+/// No file with a set-uid or set-gid bit, and no device. It would remain on the host after the run.
 ///
 /// `mkdir` takes no such bits from its argument. What `openat2` is asked for is behind a
 /// pointer: the supervisor denies it where calls are intercepted, and a thread that changes it while
 /// the supervisor looks is stopped only by `no_new_privs` and mounts without set-uid, which end
-/// with the wall.
+/// with the run.
 fn files() -> Vec<(c_long, Tree)> {
     Vec::from([
         (libc::SYS_openat, opening(Word::low(2), Word::low(3))),
@@ -117,8 +117,8 @@ fn node(mode: Word) -> Tree {
     mode.masked(libc::S_IFMT).switch(devices, plain_mode(mode))
 }
 
-/// No input faked on a terminal (`TIOCSTI`, `TIOCLINUX`), no other line discipline (`TIOCSETD`), and
-/// nobody kept from opening it (`TIOCEXCL`), which would outlive the run.
+/// No fake input on a terminal (`TIOCSTI`, `TIOCLINUX`), no other line discipline (`TIOCSETD`), and
+/// no exclusive mode (`TIOCEXCL`), which would outlive the run.
 ///
 /// The kernel takes the low half of the request, so a program that compared all of it would miss
 /// the same request with other high bits (CVE-2019-10063).
@@ -127,8 +127,8 @@ fn terminal() -> Tree {
     Word::low(1).switch(requests.map(|request| (request, answer(libc::EPERM))), file_systems())
 }
 
-/// No requests by which btrfs and bcachefs make names in a directory that is open for reading,
-/// without any call that is watched. Sharing and comparing blocks has the number of btrfs, and works
+/// No requests by which btrfs and bcachefs create names in a directory that is open for reading,
+/// without any call that is intercepted. Sharing and comparing blocks has the number of btrfs, and works
 /// everywhere.
 fn file_systems() -> Tree {
     const BTRFS: u32 = 0x9400;

@@ -19,7 +19,7 @@ pub enum Sockets {
     /// open, which connects without `connect`.
     ///
     /// `AF_UNIX` streams are allowed, because too much needs them. Before ABI 9 Landlock lets them
-    /// connect to any path, so their `connect` has to be watched. `AF_UNIX` datagrams are sent to
+    /// connect to any path, so their `connect` has to be intercepted. `AF_UNIX` datagrams are sent to
     /// a path without one, by either end of a pair as well, so there are none.
     StreamsOnly,
 }

@@ -1,10 +1,10 @@
-//! Which calls wait until the supervisor has seen them.
+//! Which calls are intercepted: they wait until the supervisor has seen them.
 //!
-//! The supervisor describes, it does not decide: what it reads of a call can change before the
-//! kernel reads it again. So it is no hole that some ways are not watched: `sendto` and `sendmsg`
-//! with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). To write
-//! through a descriptor it was opened under watch; a few attributes can be changed through one that
-//! was opened for reading.
+//! The supervisor attributes attempts, it does not enforce: what it reads of a call can change before
+//! the kernel reads it again. So it is no hole that some calls are not intercepted: `sendto` and
+//! `sendmsg` with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). A
+//! descriptor for writing was opened by an intercepted call; through one for reading, only a few
+//! attributes can be changed.
 
 use libc::c_long;
 
@@ -12,12 +12,12 @@ use super::tree::{Tree, Word};
 use super::{ALLOW, Program, program};
 use crate::observe::syscalls::numbers;
 
-/// How much is watched.
+/// How much is intercepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// Opens with leave to write, everything that changes a path, and `connect`.
+    /// Opens for writing, everything that changes a path, and `connect`.
     Changes,
-    /// The same, every other open, and every start of a program.
+    /// The same, every other open, and every `execve`.
     Everything,
 }
 

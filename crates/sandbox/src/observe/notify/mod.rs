@@ -315,9 +315,9 @@ impl Watcher<'_> {
             operation,
             Operation::Read | Operation::Write | Operation::Create | Operation::Truncate
         );
-        let leave = opens.then(|| stdio::leave(path.as_path())).flatten().unwrap_or_default();
-        let given = if writes { leave.write } else { leave.read };
-        if given {
+        let access = opens.then(|| stdio::access(path.as_path())).flatten().unwrap_or_default();
+        let inherited = if writes { access.write } else { access.read };
+        if inherited {
             // `echo > /dev/stderr`: an inherited file can be opened by that name as well.
             return CONTINUE;
         }

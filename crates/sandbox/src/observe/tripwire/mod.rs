@@ -70,13 +70,13 @@ pub struct Tripwire {
 }
 
 impl Tripwire {
-    /// How big a buffer a request may need. The kernel refuses to hand out anything into one of
+    /// How big a buffer a request may need. The kernel does not use a buffer of
     /// less than 8 KiB. Longer requests could only set an extended attribute; those fail with
     /// `E2BIG` by themselves.
     pub const REQUEST_SIZE: usize = 8 << 10;
 
     /// A server for a mount whose files all belong to this user and group, as the mount's own
-    /// user namespace numbers them. They must be mapped there, or the kernel refuses silently.
+    /// user namespace numbers them. They must be mapped there, or the kernel denies silently.
     pub fn new(uid: u32, gid: u32) -> Self {
         Self { nodes: Nodes::new(), reply: Reply::default(), owner: Owner { uid, gid } }
     }
