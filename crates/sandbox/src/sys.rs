@@ -79,6 +79,9 @@ pub(crate) fn fork() -> io::Result<Option<i32>> {
 /// that moment stays locked for ever, so `act` must not use locks that it shares with other
 /// threads. Buffered output is not flushed: `act` reports through a descriptor.
 ///
+/// The new process is in a session of its own. So its runs do not take the terminal from the parent,
+/// and Ctrl-C reaches only the parent.
+///
 /// The new process does not die with its parent. Instead, every run in it ends with
 /// [`End::Cancelled`](crate::End::Cancelled) when the parent process ends, and when
 /// [`Launch::stop`](crate::Launch::stop) becomes readable or is hung up. The parent itself is
@@ -91,6 +94,8 @@ pub fn fork_supervisor(act: impl FnOnce() -> u8) -> io::Result<(OwnedFd, i32)> {
         None => {
             let _exit = ExitOnPanic;
             FORKED_FROM.store(parent.into_raw_fd(), Ordering::Relaxed);
+            // It is not a process group leader, so this succeeds.
+            let _ = rustix::process::setsid();
             exit_now(act().into())
         }
         Some(pid) => {

@@ -106,7 +106,7 @@ impl Child<'static> {
         deferred: Deferred<'static>,
         answers: &Answers,
     ) -> Result<(), Failed> {
-        self.cpu_affinity.leave();
+        self.cpu_affinity.avoid();
         let mut landlock = self.landlock_rules()?;
         let prepared = deferred.prepare(landlock.as_mut())?;
         let Ok(()) = answers.landlock.send(landlock) else { return Ok(()) };

@@ -12,9 +12,9 @@ pub(crate) struct CpuAffinity(Option<(CpuSet, usize)>);
 
 impl CpuAffinity {
     /// Pins this process, and what it starts, to the processor that it runs on.
-    pub(crate) fn keep_to_one() -> Self {
+    pub(crate) fn pin_to_one() -> Self {
         let processors = Self::here();
-        processors.keep(None);
+        processors.pin(None);
         processors
     }
 
@@ -23,8 +23,8 @@ impl CpuAffinity {
     }
 
     /// Pins another process to the same one.
-    pub(crate) fn keep_also(&self, process: i32) {
-        self.keep(Pid::from_raw(process));
+    pub(crate) fn pin_also(&self, process: i32) {
+        self.pin(Pid::from_raw(process));
     }
 
     /// As received in the orders, by a process that the supervisor has pinned.
@@ -52,7 +52,7 @@ impl CpuAffinity {
         }
         let cloned = start();
         if let Ok(Cloned::Parent(_, pid)) = &cloned {
-            Self::here().send_away(Pid::from_raw(*pid));
+            Self::here().move_off(Pid::from_raw(*pid));
             if sched_other {
                 sys::set_sched_batch(*pid, false);
             }
@@ -63,7 +63,7 @@ impl CpuAffinity {
         cloned
     }
 
-    fn keep(&self, process: Option<Pid>) {
+    fn pin(&self, process: Option<Pid>) {
         if let Self(Some((_, one))) = self {
             let mut kept = CpuSet::new();
             kept.set(*one);
@@ -72,11 +72,11 @@ impl CpuAffinity {
     }
 
     /// Keeps the calling thread off that processor, if there are others.
-    pub(crate) fn leave(&self) {
-        self.send_away(None);
+    pub(crate) fn avoid(&self) {
+        self.move_off(None);
     }
 
-    fn send_away(&self, process: Option<Pid>) {
+    fn move_off(&self, process: Option<Pid>) {
         if let Self(Some((all, one))) = self {
             let mut others = *all;
             others.unset(*one);

@@ -47,8 +47,8 @@ impl Prefork {
         }
     }
 
-    pub(crate) fn keep_to(&self, cpu_affinity: &CpuAffinity) {
-        self.first.iter().for_each(|first| cpu_affinity.keep_also(first.pid));
+    pub(crate) fn pin(&self, cpu_affinity: &CpuAffinity) {
+        self.first.iter().for_each(|first| cpu_affinity.pin_also(first.pid));
     }
 
     /// Sends the orders, in a memfd because a command can be longer than a message.

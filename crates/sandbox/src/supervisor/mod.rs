@@ -103,8 +103,8 @@ fn start_in_namespaces(
     let prefork = prefork.map_or_else(|| Prefork::start(launch.user), Ok).map_err(fail)?;
     // Until the command runs, one of the two processes always waits for the other. On the same
     // processor, no second one has to be woken each time.
-    let cpu_affinity = CpuAffinity::keep_to_one();
-    prefork.keep_to(&cpu_affinity);
+    let cpu_affinity = CpuAffinity::pin_to_one();
+    prefork.pin(&cpu_affinity);
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     let first =
         prefork.send_orders(&orders).map_err(|error| fail(Failed::new(Step::Ipc, error)))?;
@@ -124,7 +124,7 @@ fn start_landlock_only(
     };
     let (socket, theirs) = ipc::pair().map_err(|error| fail(Step::Ipc, error))?;
     sys::adopt_orphans().map_err(|error| fail(Step::ParentDeath, error))?;
-    let cpu_affinity = CpuAffinity::keep_to_one();
+    let cpu_affinity = CpuAffinity::pin_to_one();
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     match sys::clone_into(0).map_err(|error| fail(Step::Fork, error))? {
         Cloned::Child => {
