@@ -82,7 +82,7 @@ fn a_read_and_a_fetch_that_are_not_granted_stop_it() {
     let read = Step::call("Read", json!({"file_path": secret}));
     let (ran, server) = session.play(Script::new([read]), &[]);
     assert_eq!(ran.code, Some(77), "{ran:?}");
-    assert!(ran.stderr.contains(&secret), "{ran:?}");
+    assert!(ran.stderr.contains("~/.ssh/id_ed25519"), "{ran:?}");
     assert!(!server.saw("SECRET-KEY"));
     let fetch = Step::call("Bash", json!({"command": "curl -sS http://other.example.org/x"}));
     let (ran, _server) = session.play(Script::new([fetch]), &[]);

@@ -17,8 +17,8 @@ fn a_read_outside_stops_the_run_and_a_grant_lets_it_pass() {
         assert_eq!(yard.read("project/made.txt"), "made\n");
         assert!(!ran.stdout.contains("next") && !ran.stdout.contains("SECRET"), "{ran:?}");
         let path = yard.home().join(".ssh/id_ed25519").display().to_string();
-        let grant = format!("ringwall grant read {path}");
-        for part in [path.as_str(), "cat", "read permission", &grant] {
+        let tried = "error: stopped: `cat` tried to read ~/.ssh/id_ed25519\n  why:   outside the workspace";
+        for part in [tried, "\n  allow: ringwall grant read ~/.ssh/id_ed25519\n  rule:  workspace"] {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
         let granted = yard.ringwall(&["grant", "read", &path]);
@@ -88,8 +88,9 @@ struct Remedy {
 
 impl Remedy {
     fn of(ran: &RunOutput) -> Self {
+        let text = ran.violations()[0]["remedy"].as_str().unwrap_or_default().to_owned() + "\n";
         let between = |from: &str, to: &str| {
-            let (_, rest) = ran.stderr.split_once(from)?;
+            let (_, rest) = text.split_once(from)?;
             Some(rest.split_once(to)?.0.to_owned())
         };
         let told = || {
@@ -132,11 +133,15 @@ fn follow(yard: &TestEnv, case: &Case, way: Way) {
     let ran = yard.run(&[], &script);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{script}: {ran:?}");
     assert_eq!(std::fs::read(&path).ok(), before, "{script}");
-    let permission = format!("missing: {} permission", case.access);
-    for part in [permission.as_str(), &path, "rule: workspace (built in)"] {
+    let home = format!("{}/", yard.home().display());
+    let remedy = Remedy::of(&ran);
+    let shown = path.replace(&home, "~/");
+    for part in ["error: stopped: `", &shown, "rule:  workspace (built in)"] {
         assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
     }
-    let remedy = Remedy::of(&ran);
+    // The command is on a line of its own, as it can be pasted.
+    let allow = ran.stderr.lines().find_map(|line| line.strip_prefix("  allow: "));
+    assert_eq!(allow.map(|line| line.replace("~/", &home)), Some(remedy.command.clone()));
     assert_eq!(remedy.key, format!("allow_{}", case.access));
     let lines = format!("[filesystem]\n{} = [{}]\n", remedy.key, remedy.entry);
     let mut options: Vec<String> = Vec::new();
@@ -219,7 +224,7 @@ fn a_violation_names_who_tried_what() {
             let line = ran
                 .stderr
                 .lines()
-                .find(|line| line.starts_with("ringwall: stopped by a violation: `"));
+                .find(|line| line.starts_with("error: stopped: `"));
             let line = line.unwrap_or_else(|| panic!("{script}: {ran:?}"));
             assert!(line.contains(argv[0]) && line.contains(words), "{line}");
             assert!(line.ends_with(&**path), "{line}");

@@ -33,7 +33,7 @@ fn a_reader_that_does_not_read_keeps_no_run_alive() {
         let ran = yard.bare(&script);
         assert_eq!(ran.status.code(), Some(124), "{ran:?}");
         let errors = String::from_utf8_lossy(&ran.stderr);
-        assert!(errors.contains("the last events are lost: nobody reads them"), "{errors}");
+        assert!(errors.contains("the last events are lost: no one reads them"), "{errors}");
     }
 }
 

@@ -230,7 +230,7 @@ fn the_terminal_is_as_it_was_after_a_stop() {
         let mut terminal = Terminal::new(&yard);
         let secret = yard.home().join(".ssh/id_ed25519").display().to_string();
         let script = format!("bash -c 'stty raw -echo; cat {secret}'");
-        terminal.tell(&format!("{} {script}", wall(&yard)), "ringwall: stopped by a violation:");
+        terminal.tell(&format!("{} {script}", wall(&yard)), "stopped: `cat` tried to read");
         terminal.expect("outer> ");
         terminal.tell("echo status-$?", "status-77");
         let modes = "stty -a | tr ' ' '\\n' | grep -x -e icanon -e echo -e opost | tr '\\n' '+'";

@@ -88,6 +88,8 @@ fn details(violation: &Violation) -> Vec<(&'static str, String)> {
     let mut lines = vec![("why", plain(&short(reason.why())))];
     if let Some(instead) = &reason.instead {
         lines.push(match instead.command() {
+            // A shell expands `~` only outside of quotation marks.
+            Some(command) if command.contains(['\'', '"']) => ("allow", plain(&command)),
             Some(command) => ("allow", plain(&short(&command))),
             None => ("help", plain(&short(&instead.to_string()))),
         });

@@ -58,7 +58,7 @@ fn a_proxy_that_fails_takes_the_network_with_it() {
         let closed = ran.events("network_closed");
         assert_eq!(closed.len(), 1, "{ran:?}");
         assert!(closed[0]["why"].as_str().unwrap().contains("the proxy failed"), "{ran:?}");
-        let message = "ringwall: the proxy failed; nothing of the network can be reached any more";
+        let message = "warning: the proxy failed; nothing on the network can be reached any more";
         assert!(ran.stderr.contains(message), "{ran:?}");
         assert_eq!(ran.events("stopped")[0]["exit"], 9, "{ran:?}");
         // The first fetch, and the one that stood.
