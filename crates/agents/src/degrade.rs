@@ -19,8 +19,8 @@ pub fn degrade(agent: &Agent, event: &Event, decision: Decision) -> Decision {
         let text = format!("{} does not accept a corrected call", agent.title);
         return decision.and(Reason::deny(Rule::Redirect, Origin::BuiltIn, text).with(remedy));
     }
-    let nobody = event.mode == Mode::NeverAsks || !agent.caps.ask;
-    if decision.verdict() == Verdict::Ask && nobody {
+    let cannot_ask = event.mode == Mode::NeverAsks || !agent.caps.ask;
+    if decision.verdict() == Verdict::Ask && cannot_ask {
         let text = "this needs a person's consent, and no one can be asked";
         let remedy = Remedy::advice("do it another way, or continue without it");
         return decision.and(Reason::deny(Rule::Ask, Origin::BuiltIn, text).with(remedy));

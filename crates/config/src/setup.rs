@@ -124,19 +124,19 @@ struct Start {
 
 impl Start {
     fn of(agent: &Agent, options: &Options, places: &Places) -> Result<Self, SetupError> {
-        let told = std::env::var_os(agent.project_dir_variable).map(PathBuf::from);
-        if let Some(path) = told.as_ref().filter(|path| !path.is_absolute()) {
+        let project_dir = std::env::var_os(agent.project_dir_variable).map(PathBuf::from);
+        if let Some(path) = project_dir.as_ref().filter(|path| !path.is_absolute()) {
             return Err(SetupError::Workspace(format!(
                 "{} is `{}`, which is not an absolute path",
                 agent.project_dir_variable,
                 path.display()
             )));
         }
-        let is_told = told.is_some();
-        let base = told.unwrap_or_else(|| places.cwd.clone());
+        let is_set = project_dir.is_some();
+        let base = project_dir.unwrap_or_else(|| places.cwd.clone());
         let (workspace, nearest) = match &options.workspace {
             Some(path) => (base.join(path), None),
-            None if is_told => (base.clone(), None),
+            None if is_set => (base.clone(), None),
             None => {
                 let top = facts::git_root(&places.cwd).unwrap_or_else(|| places.cwd.clone());
                 (top, Some(places.cwd.clone()))

@@ -90,7 +90,7 @@ impl Resolver {
         let theirs = elsewhere(&next);
         let here = theirs.is_none();
         let entry = match theirs {
-            Some(found) => told(found),
+            Some(found) => entry(found),
             None => self.entry(next.as_path()),
         };
         match entry? {
@@ -132,10 +132,10 @@ impl Resolver {
 
 /// What is at a path whose parent is known to be free of links.
 fn look(path: &Path) -> Result<Entry, Unresolvable> {
-    told(std::fs::read_link(path))
+    entry(std::fs::read_link(path))
 }
 
-fn told(link: io::Result<PathBuf>) -> Result<Entry, Unresolvable> {
+fn entry(link: io::Result<PathBuf>) -> Result<Entry, Unresolvable> {
     match link {
         Ok(target) => Ok(Entry::Link(target)),
         Err(error) => match error.kind() {

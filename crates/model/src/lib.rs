@@ -38,7 +38,7 @@ pub use host::{Host, HostError};
 pub use level::{Level, UnknownLevel};
 pub use origin::{Origin, Sourced};
 pub use path::{AbsPath, PathError, absolute};
-pub use plan::{Base, Bounds, Cause, Kind, Link, Net, Piece, Plan, Ways, WorktreePart};
+pub use plan::{Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, WorktreePart};
 pub use quantity::{ByteSize, ByteSizeError};
 pub use quote::shell_word;
 pub use record::Record;

@@ -30,16 +30,18 @@ pub struct Plan {
     /// Private copies of the host's files: from where, to where on private ground.
     pub copies: Vec<(AbsPath, AbsPath)>,
     /// Files of the workspace that may be made although it is read-only.
-    pub late: Vec<AbsPath>,
+    #[serde(rename = "late")]
+    pub granted_later: Vec<AbsPath>,
     /// The whole environment of the command. Only the names are shown: values can be secrets.
     #[serde(serialize_with = "names", deserialize_with = "variables")]
     pub environment: Vec<(OsString, OsString)>,
     /// Which network it sees.
     pub network: Net,
     /// The ways out of its own network.
-    pub doors: Ways,
+    #[serde(rename = "doors")]
+    pub ports: OutboundPorts,
     /// What it may use up.
-    pub limits: Bounds,
+    pub limits: Limits,
 }
 
 /// What lies where no piece does.
@@ -250,7 +252,7 @@ pub const NAMES_PORT: u16 = 53;
 
 /// The ways out of a run's own network, besides the proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ways {
+pub struct OutboundPorts {
     /// Ports on which granted names can be reached by programs that know no proxy.
     pub ports: Vec<u16>,
     /// Ports of the host's loopback that can be reached.
@@ -261,7 +263,7 @@ pub struct Ways {
 
 /// What a run may use up. `None`: no bound of ours.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Bounds {
+pub struct Limits {
     /// Memory of the whole tree.
     pub memory: Option<ByteSize>,
     /// Processes and threads of the whole tree.
@@ -293,14 +295,14 @@ impl Plan {
                 None => self.base == Base::Host,
             };
         }
-        self.late.contains(path)
+        self.granted_later.contains(path)
             || covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
     /// What may be written by itself, whatever holds for the directory around it.
     pub fn single_files(&self) -> impl Iterator<Item = &AbsPath> {
         let single = |piece: &&Piece| piece.kind == Kind::Write && !piece.directory;
-        self.pieces.iter().filter(single).map(|piece| &piece.path).chain(&self.late)
+        self.pieces.iter().filter(single).map(|piece| &piece.path).chain(&self.granted_later)
     }
 
     /// Whether the host's file at a path can be seen.

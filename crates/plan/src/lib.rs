@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Bounds, Cause, Kind, Level, Link, Net, Piece, Plan};
+use model::{AbsPath, Base, Cause, Kind, Level, Limits, Link, Net, Piece, Plan};
 
 pub use explain::Explainer;
 pub use ports::too_many_ports;
@@ -129,17 +129,17 @@ pub struct User {
 /// What must be looked at before a plan can be made. A final `*` stands for any ending.
 pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let system = toolchain::SYSTEM.iter().map(PathBuf::from);
-    system.chain(usual(home, environment).map(|(path, _)| path)).collect()
+    system.chain(toolchain_paths(home, environment).map(|(path, _)| path)).collect()
 }
 
 /// Those of them that hold credentials, and must not be read wherever they lie.
 pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let closed = |(path, kind)| (kind == Use::Closed).then_some(path);
-    usual(home, environment).filter_map(closed).collect()
+    toolchain_paths(home, environment).filter_map(closed).collect()
 }
 
 /// Where a user's toolchains are, and what is done with them.
-fn usual(
+fn toolchain_paths(
     home: &AbsPath,
     environment: &[(OsString, OsString)],
 ) -> impl Iterator<Item = (PathBuf, Use)> {
@@ -180,9 +180,9 @@ pub fn compile(
         outside(&mut layout, place);
     }
     workspace(&mut layout, context, level);
-    let mut late = Vec::new();
+    let mut granted_later = Vec::new();
     for grant in &machine.grants {
-        late.extend(put_grant(&mut layout, context, level, grant));
+        granted_later.extend(put_grant(&mut layout, context, level, grant));
     }
     if let Some(worktree) = &machine.worktree {
         worktree::put(&mut layout, worktree, context, level);
@@ -198,11 +198,11 @@ pub fn compile(
         pieces: layout.pieces.into_values().collect(),
         links: layout.links,
         copies: machine.agent.copied.clone(),
-        late,
+        granted_later,
         environment: environment::build(policy, context, machine, net),
         network: net,
-        doors: ports::ways(network),
-        limits: bounds(policy),
+        ports: ports::outbound_ports(network),
+        limits: limits(policy),
     }
 }
 
@@ -233,20 +233,20 @@ impl Layout {
     }
 
     /// The piece that a path lies in.
-    fn around(&self, path: &AbsPath) -> Option<&Piece> {
+    fn innermost(&self, path: &AbsPath) -> Option<&Piece> {
         self.covering(path).next()
     }
 
     /// Whether a path is one of the run's that nothing can take the place of.
-    fn stays(&self, path: &AbsPath) -> bool {
-        let around = self.around(path).map(|piece| &piece.kind);
-        let made = matches!(around, Some(Kind::Processes | Kind::Terminals | Kind::Device));
+    fn is_fixed(&self, path: &AbsPath) -> bool {
+        let innermost = self.innermost(path).map(|piece| &piece.kind);
+        let made = matches!(innermost, Some(Kind::Processes | Kind::Terminals | Kind::Device));
         made || path.as_path() == Path::new("/dev")
     }
 
     /// Whether a path lies in what the run has for itself.
     fn is_own(&self, path: &AbsPath) -> bool {
-        self.around(path).is_some_and(|piece| match piece.kind {
+        self.innermost(path).is_some_and(|piece| match piece.kind {
             Kind::Scratch | Kind::Text(_) | Kind::Device | Kind::Processes | Kind::Terminals => {
                 true
             }
@@ -261,7 +261,7 @@ impl Layout {
 
     /// Whether the host's file at a path can be read as things stand.
     fn readable(&self, path: &AbsPath) -> bool {
-        self.around(path).is_some_and(shows_host)
+        self.innermost(path).is_some_and(shows_host)
     }
 
     /// Whether a path can be written as things stand.
@@ -277,7 +277,7 @@ impl Layout {
 
     /// Takes away what of the host lies in something closed: deny beats allow. Only the workspace
     /// stays, whose entries are closed one by one.
-    fn close_all(&mut self, context: &Context) {
+    fn remove_below_closed(&mut self, context: &Context) {
         let closed = self.pieces.values().filter(|piece| piece.kind == Kind::Closed);
         let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
         self.pieces.retain(|path, piece| {
@@ -289,7 +289,7 @@ impl Layout {
     }
 
     /// Takes away whatever would let something be written in Ringwall's own, whoever gives it.
-    fn take_back(&mut self, own: &AbsPath) {
+    fn remove_writable(&mut self, own: &AbsPath) {
         let gives = |kind: &Kind| matches!(kind, Kind::Write | Kind::Overlay | Kind::Pinned);
         self.pieces.retain(|path, piece| !(path.is_within(own) && gives(&piece.kind)));
     }
@@ -298,7 +298,7 @@ impl Layout {
     /// but what it lies in could be.
     fn pin_above(&mut self, path: &AbsPath) {
         let mut at = path.parent();
-        while !self.pieces.contains_key(&at) && at != at.parent() && self.around(&at).is_some() {
+        while !self.pieces.contains_key(&at) && at != at.parent() && self.innermost(&at).is_some() {
             self.put(&at, Kind::Pinned, true, Cause::HoldsProtected);
             at = at.parent();
         }
@@ -330,7 +330,7 @@ fn system(layout: &mut Layout, machine: &Machine) {
 }
 
 fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
-    for (path, kind) in usual(&context.home, &machine.environment) {
+    for (path, kind) in toolchain_paths(&context.home, &machine.environment) {
         // What lies in the workspace is the workspace's, and home is no toolchain.
         let home = context.home.as_path().starts_with(&path);
         if home || path.starts_with(context.workspace.as_path()) {
@@ -344,7 +344,7 @@ fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
             // A cache that is not there yet is private from the first.
             (Use::Overlay, None) => {
                 if let Ok(path) = AbsPath::lexical(&path)
-                    && layout.around(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
+                    && layout.innermost(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
                 {
                     layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
                 }
@@ -379,12 +379,13 @@ fn by_variable(
 /// A place in the middle of private ground: what the host has around it is refused by name like
 /// everything else outside, instead of not being there.
 fn outside(layout: &mut Layout, place: &AbsPath) {
-    let Some(around) = layout.around(place).filter(|piece| piece.kind == Kind::Scratch) else {
+    let Some(innermost) = layout.innermost(place).filter(|piece| piece.kind == Kind::Scratch)
+    else {
         return;
     };
-    let below = place.as_path().strip_prefix(around.path.as_path()).ok();
+    let below = place.as_path().strip_prefix(innermost.path.as_path()).ok();
     let Some(first) = below.and_then(|below| below.components().next()) else { return };
-    let top = around.path.join(first.as_os_str());
+    let top = innermost.path.join(first.as_os_str());
     layout.put(&top, Kind::Outside, true, Cause::NotGranted);
 }
 
@@ -414,7 +415,9 @@ fn put_grant(
 ) -> Option<AbsPath> {
     let inside = grant.path.is_within(&context.workspace);
     let given = inside && (level >= Level::Readwrite || !grant.write);
-    if given || (grant.path == AbsPath::root() && level < Level::Full) || layout.stays(&grant.path)
+    if given
+        || (grant.path == AbsPath::root() && level < Level::Full)
+        || layout.is_fixed(&grant.path)
     {
         return None;
     }
@@ -465,10 +468,10 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
             layout.pin_above(&marked.path);
         }
     }
-    layout.close_all(context);
+    layout.remove_below_closed(context);
     // `doctor` has its workspace there.
     for path in context.own_files.iter().filter(|path| !context.workspace.is_within(path)) {
-        layout.take_back(path);
+        layout.remove_writable(path);
     }
     let own = context.own_files.iter().map(|path| (path, Cause::Ringwall));
     let others = context.closed.iter().map(|path| (path, Cause::OtherCheckout));
@@ -492,9 +495,9 @@ const DESCRIPTORS: u64 = 65_536;
 /// Processes of a run, where nothing else is said. Stops a fork bomb, not a build.
 const PROCESSES: u32 = 4_096;
 
-fn bounds(policy: &Policy) -> Bounds {
+fn limits(policy: &Policy) -> Limits {
     let limits = &policy.limits;
-    Bounds {
+    Limits {
         memory: limits.memory.as_ref().map(|limit| limit.value),
         processes: limits.processes.as_ref().map(|limit| limit.value).or(Some(PROCESSES)),
         asked: limits.memory.is_some() || limits.processes.is_some(),

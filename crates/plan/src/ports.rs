@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use model::plan::{NAMES_PORT, PROXY_PORT};
-use model::{Net, Plan, Ways};
+use model::{Net, OutboundPorts, Plan};
 
 use policy::NetworkRules;
 
@@ -16,7 +16,7 @@ const MOST_PORTS: usize = 256;
 
 /// Why there cannot be so many ways out, where there cannot.
 pub fn too_many_ports(plan: &Plan) -> Option<String> {
-    let ports: BTreeSet<_> = plan.doors.ports.iter().chain(&plan.doors.local_ports).collect();
+    let ports: BTreeSet<_> = plan.ports.ports.iter().chain(&plan.ports.local_ports).collect();
     let count = ports.len();
     (plan.network == Net::Own && count > MOST_PORTS).then(|| {
         format!(
@@ -28,7 +28,7 @@ pub fn too_many_ports(plan: &Plan) -> Option<String> {
 
 /// Ports and addresses for programs that know no proxy. Where nothing is granted there are none:
 /// a name that nobody can reach needs no port.
-pub(super) fn ways(rules: &NetworkRules) -> Ways {
+pub(super) fn outbound_ports(rules: &NetworkRules) -> OutboundPorts {
     let mut ports = BTreeSet::new();
     let mut addresses = Vec::new();
     for rule in &rules.allowed {
@@ -37,7 +37,7 @@ pub(super) fn ways(rules: &NetworkRules) -> Ways {
             None => ports.extend(USUAL),
         }
         if let Some(IpAddr::V4(address)) = rule.value.address()
-            && can_be_ours(address)
+            && is_assignable(address)
         {
             addresses.push(address);
         }
@@ -47,7 +47,7 @@ pub(super) fn ways(rules: &NetworkRules) -> Ways {
     }
     // Several layers may name the same one.
     let local_ports: BTreeSet<_> = rules.local_ports.iter().map(|port| port.value).collect();
-    Ways {
+    OutboundPorts {
         ports: ports.into_iter().filter(|port| is_free(*port)).collect(),
         local_ports: local_ports.into_iter().filter(|port| is_free(*port)).collect(),
         addresses,
@@ -60,7 +60,8 @@ fn is_free(port: u16) -> bool {
 }
 
 /// Whether loopback inside can be given an address; some mean no single machine.
-fn can_be_ours(address: Ipv4Addr) -> bool {
-    let nobody = address.is_unspecified() || address.is_broadcast() || address.is_multicast();
-    !nobody && !address.is_loopback()
+fn is_assignable(address: Ipv4Addr) -> bool {
+    let no_single_host =
+        address.is_unspecified() || address.is_broadcast() || address.is_multicast();
+    !no_single_host && !address.is_loopback()
 }

@@ -20,7 +20,7 @@ pub enum Mark {
 /// The rules that single out entries of a tree.
 pub struct Protections<'a> {
     hidden: Vec<Denial<'a>>,
-    frozen: Vec<Denial<'a>>,
+    read_only: Vec<Denial<'a>>,
     /// The last names of protected paths in order, to sort out the many entries that are none, and
     /// the endings of those that have wildcards.
     last_names: Vec<&'static str>,
@@ -61,7 +61,7 @@ impl<'a> Protections<'a> {
         endings.dedup();
         Self {
             hidden: denials(&policy.filesystem.deny_read),
-            frozen: denials(&policy.filesystem.deny_write),
+            read_only: denials(&policy.filesystem.deny_write),
             last_names,
             endings,
         }
@@ -74,7 +74,7 @@ impl<'a> Protections<'a> {
 
     /// The rule that denies writing a path.
     pub fn read_only_by(&self, path: &AbsPath) -> Option<&'a Sourced<PathRule>> {
-        covering(&self.frozen, path)
+        covering(&self.read_only, path)
     }
 
     /// What an entry is to the sandbox, if anything.
@@ -82,7 +82,7 @@ impl<'a> Protections<'a> {
         if self.hidden_by(path).is_some() {
             return Some(Mark::Hidden);
         }
-        if covering(&self.frozen, path).is_some() {
+        if covering(&self.read_only, path).is_some() {
             return Some(Mark::ReadOnly);
         }
         self.protects(path)

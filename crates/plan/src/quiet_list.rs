@@ -32,10 +32,10 @@ impl<'a> QuietList<'a> {
 
     /// Whether writing a path is habit.
     pub fn covers_write(&self, path: &AbsPath) -> bool {
-        let habit = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
+        let common = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
         let inside = path.is_within(&self.context.workspace);
         is_index_refresh(path)
-            || (!inside && path.as_path().components().any(|part| habit(part.as_os_str())))
+            || (!inside && path.as_path().components().any(|part| common(part.as_os_str())))
     }
 
     /// Whether making a directory, where there is none, is habit: programs make one for their
@@ -49,12 +49,12 @@ impl<'a> QuietList<'a> {
         let name = directory.as_path().file_name().unwrap_or_default();
         let dotted = name.as_encoded_bytes().starts_with(b".");
         let parent = directory.parent();
-        let nursed = (parent == *home && dotted)
+        let in_config_dir = (parent == *home && dotted)
             || QUIET_PARENTS.iter().any(|place| parent.as_path() == home.as_path().join(place));
-        let theirs = protecting(directory).or_else(|| shadows(directory)).is_some()
+        let guarded = protecting(directory).or_else(|| shadows(directory)).is_some()
             || secret(directory, home).is_some()
             || self.context.own_files.iter().any(|own| own.is_within(directory));
-        nursed && !theirs
+        in_config_dir && !guarded
     }
 
     /// Files that programs look for in every directory above the one they work in.
@@ -87,8 +87,8 @@ impl<'a> QuietList<'a> {
             return false;
         };
         // A secret is never a habit, also where the directory around it is.
-        let habit = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
-        habit && (secret(path, &self.context.home).is_none() || is_habitual_secret(below))
+        let common = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
+        common && (secret(path, &self.context.home).is_none() || is_commonly_read(below))
     }
 }
 
@@ -102,6 +102,6 @@ fn is_index_refresh(path: &AbsPath) -> bool {
 }
 
 /// Files that hold a secret for some, and that programs open for all.
-fn is_habitual_secret(below: &std::path::Path) -> bool {
+fn is_commonly_read(below: &std::path::Path) -> bool {
     [".npmrc", ".netrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
 }

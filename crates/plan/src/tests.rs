@@ -189,7 +189,7 @@ fn a_phase_lets_its_own_file_be_made_in_a_read_only_workspace() {
     };
     let machine = Machine { grants: vec![grant], ..machine() };
     let plan = compiled(&policy, &context(), &machine);
-    assert_eq!(plan.late, [at("/home/u/proj/TODO.md")]);
+    assert_eq!(plan.granted_later, [at("/home/u/proj/TODO.md")]);
     assert!(plan.allows(&at("/home/u/proj/TODO.md"), true));
     assert!(!plan.allows(&at("/home/u/proj/src/main.rs"), true));
 }

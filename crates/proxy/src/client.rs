@@ -30,7 +30,7 @@ pub(crate) async fn proxied(core: &Arc<Core>, mut client: Wire, address: Caller)
 
 /// A client that connected to a made-up address, or to a local port that is forwarded to the host.
 pub(crate) async fn transparent(core: &Arc<Core>, client: Wire, address: Caller) {
-    let (ip, port) = (address.door.ip().to_canonical(), address.door.port());
+    let (ip, port) = (address.listener.ip().to_canonical(), address.listener.port());
     // In the sandbox, loopback on a port that the supervisor listens on means the host's loopback.
     let host = Host::from(if ip.is_loopback() { Ipv4Addr::LOCALHOST.into() } else { ip });
     let opened = match core.destination(host, port, Route::Transparent, address).await {

@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, oneshot, watch};
 
 use crate::dns::book::{Book, is_made_up};
 use crate::gate::Gate;
-use crate::observer::{Answer, Heard, Observer, Refusal, Route};
+use crate::observer::{Answer, ClientHold, Observer, Refusal, Route};
 use crate::rules::Rules;
 use crate::upstream::Upstream;
 
@@ -158,22 +158,22 @@ impl Core {
 pub(crate) struct Opening {
     core: Arc<Core>,
     number: u64,
-    heard: Option<oneshot::Receiver<()>>,
+    released: Option<oneshot::Receiver<()>>,
     made: bool,
 }
 
 impl Opening {
     pub(crate) fn report(core: &Arc<Core>, client: &Caller) -> Self {
         let number = core.connections.fetch_add(1, Ordering::Relaxed);
-        let (hearing, heard) = Heard::new();
-        core.observer.opening(number, client, hearing);
-        Self { core: Arc::clone(core), number, heard: Some(heard), made: false }
+        let (hold, released) = ClientHold::new();
+        core.observer.opening(number, client, hold);
+        Self { core: Arc::clone(core), number, released: Some(released), made: false }
     }
 
     /// The connection is made. Returns its number once the observer is done.
     pub(crate) async fn made(mut self) -> u64 {
-        if let Some(heard) = self.heard.take() {
-            let _ = tokio::time::timeout(SEARCH_TIME, heard).await;
+        if let Some(released) = self.released.take() {
+            let _ = tokio::time::timeout(SEARCH_TIME, released).await;
         }
         self.made = true;
         self.number

@@ -38,7 +38,7 @@ mod tunnel;
 mod upstream;
 mod wire;
 
-pub use observer::{Answer, Connection, Heard, Observer, Refusal, Route};
+pub use observer::{Answer, ClientHold, Connection, Observer, Refusal, Route};
 pub use rules::{Resolve, Rules, SystemResolver};
 pub use running::{Ended, Listeners, Place, Proxy, Running};
 pub use upstream::{Upstream, UpstreamError};

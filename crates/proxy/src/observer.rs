@@ -15,10 +15,10 @@ pub trait Observer: Send + Sync {
     /// A connection was denied. The client has not been answered yet.
     fn refused(&self, refusal: &Refusal) -> Answer;
 
-    /// An allowed connection is about to be made. It carries no data until `heard` is dropped. Either
+    /// An allowed connection is about to be made. It carries no data until `hold` is dropped. Either
     /// [`Self::closed`] or [`Self::failed`] follows.
-    fn opening(&self, number: u64, client: &Caller, heard: Heard) {
-        let _ = (number, client, heard);
+    fn opening(&self, number: u64, client: &Caller, hold: ClientHold) {
+        let _ = (number, client, hold);
     }
 
     /// A connection that was about to be made failed.
@@ -46,11 +46,11 @@ pub trait Observer: Send + Sync {
 /// Delays a client until this is dropped. A client that is served at once may exit before its process
 /// can be found.
 #[derive(Debug)]
-pub struct Heard {
+pub struct ClientHold {
     _client: oneshot::Sender<()>,
 }
 
-impl Heard {
+impl ClientHold {
     /// Together with the receiver that waits for the drop.
     pub(crate) fn new() -> (Self, oneshot::Receiver<()>) {
         let (sender, receiver) = oneshot::channel();

@@ -248,8 +248,8 @@ fn spawn_accept<F>(
             };
             let Some(place) = core.gate.enter().await else { return };
             // The client has disconnected already.
-            let Ok(door) = stream.local_addr() else { continue };
-            let caller = Caller { transport: Transport::Tcp, end, door };
+            let Ok(listener) = stream.local_addr() else { continue };
+            let caller = Caller { transport: Transport::Tcp, end, listener };
             let alarm = Alarm(Arc::clone(&core));
             let served = serve(Arc::clone(&core), Wire::new(stream), caller);
             tokio::spawn(async move {

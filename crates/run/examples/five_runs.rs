@@ -45,8 +45,12 @@ fn main() -> Result<(), Box<dyn Error>> {
 fn follow(number: usize, mut run: ringwall_run::Handle) -> Result<(), ringwall_run::Error> {
     for event in &mut run {
         match event {
-            Event::Started { command, wall, .. } => {
-                println!("run {number}: started `{}` ({})", command.join(" "), wall.enforcement);
+            Event::Started { command, mechanism, .. } => {
+                println!(
+                    "run {number}: started `{}` ({})",
+                    command.join(" "),
+                    mechanism.enforcement
+                );
             }
             Event::Violation { violation, .. } => {
                 println!(

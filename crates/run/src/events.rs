@@ -17,7 +17,8 @@ pub enum Event {
         /// The command and its arguments.
         command: Vec<String>,
         /// What enforces, and what attributes.
-        wall: Available,
+        #[serde(rename = "wall")]
+        mechanism: Available,
         /// What was tried from inside, and whether it was denied.
         self_test: Vec<(String, bool)>,
         /// What was granted and does not exist on this machine.
@@ -37,7 +38,8 @@ pub enum Event {
         #[serde(flatten)]
         violation: Violation,
         /// What enforces, and what attributes.
-        wall: Mechanism,
+        #[serde(rename = "wall")]
+        mechanism: Mechanism,
     },
     /// A connection to a granted host ended.
     Connection {

@@ -20,7 +20,7 @@ use sandbox::{
 
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
 use crate::learn::Learned;
-use crate::network::{Network, Told};
+use crate::network::{Network, ProxyMessage};
 use crate::new_names::NewNames;
 use crate::prepare::Prepared;
 use facts::git_config::adds_nothing_harmful;
@@ -62,7 +62,7 @@ pub(crate) struct Monitor<'a, 's> {
     clients: HashMap<u64, Program>,
     /// News that came with an attempt that ends the run. Its client waits for an answer, and would
     /// go on if it saw that no one is left to give one.
-    unanswered: Vec<Told>,
+    unanswered: Vec<ProxyMessage>,
 }
 
 /// Violations that are kept for the log and the report.
@@ -171,9 +171,9 @@ impl<'a, 's> Monitor<'a, 's> {
         let room = self.reported.len() < MOST_REPORTED || class == Class::Stop;
         if room && self.reported.insert(key) {
             if let Some(Available { enforcement, attribution, .. }) = self.available {
-                let wall = Mechanism { enforcement, attribution };
+                let mechanism = Mechanism { enforcement, attribution };
                 let (run, violation) = (self.run.clone(), violation.clone());
-                self.emit(Event::Violation { run, violation, wall });
+                self.emit(Event::Violation { run, violation, mechanism });
             }
             if class != Class::Probe && self.violations.len() < MOST_KEPT {
                 self.violations.push(violation.clone());
@@ -308,7 +308,7 @@ impl Journal for Monitor<'_, '_> {
             run: self.run.clone(),
             ringwall: env!("CARGO_PKG_VERSION").into(),
             command: self.command.clone(),
-            wall: available.clone(),
+            mechanism: available.clone(),
             self_test: test.tried.clone(),
             missing: missing.to_vec(),
             plan: Box::new(self.plan.clone()),
@@ -344,10 +344,10 @@ impl NetworkEvents for Monitor<'_, '_> {
 
     fn handle(&mut self, who: &dyn Fn(&Caller) -> Program) -> Ruling {
         let Some(network) = &mut self.network else { return Ruling::Continue };
-        let mut news = network.news().into_iter();
-        while let Some(told) = news.next() {
-            if self.hear(&told, who) == Ruling::Stop {
-                self.unanswered.extend(std::iter::once(told).chain(news));
+        let mut messages = network.messages().into_iter();
+        while let Some(message) = messages.next() {
+            if self.handle_message(&message, who) == Ruling::Stop {
+                self.unanswered.extend(std::iter::once(message).chain(messages));
                 return Ruling::Stop;
             }
         }

@@ -1,4 +1,4 @@
-//! The network of a run: the proxy that serves its doors, and what it tells.
+//! The network of a run: the proxy that serves its listeners, and what it tells.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -9,18 +9,18 @@ use std::sync::{Arc, Mutex};
 use model::{Caller, Host};
 use policy::NetworkRules;
 use proxy::{
-    Answer, Connection, Ended, Heard, Listeners, Observer, Place, Proxy, Refusal, Rules, Running,
-    Upstream,
+    Answer, ClientHold, Connection, Ended, Listeners, Observer, Place, Proxy, Refusal, Rules,
+    Running, Upstream,
 };
 
 /// What the proxy has to say.
-pub(crate) enum Told {
+pub(crate) enum ProxyMessage {
     /// A connection was refused; the client waits for the answer.
     Refused(Refusal, SyncSender<Answer>),
     /// A name that is not granted was looked up; the client waits until this is heard.
     LookedUp(String, Caller, SyncSender<()>),
     /// A connection with this number is about to be made; the client waits until this is heard.
-    Opening { number: u64, client: Caller, _heard: Heard },
+    Opening { number: u64, client: Caller, _hold: ClientHold },
     /// It was not made.
     Failed(u64),
     /// A connection came to its end.
@@ -30,24 +30,24 @@ pub(crate) enum Told {
 /// The proxy of a run, once somebody has knocked.
 pub(crate) struct Network {
     running: Option<Running>,
-    told: Receiver<Told>,
+    receiver: Receiver<ProxyMessage>,
     wake: PipeReader,
 }
 
 impl Network {
-    /// Serves the doors.
-    pub(crate) fn open(doors: sandbox::Listeners, context: NetworkRules) -> io::Result<Self> {
-        let (teller, told, wake) = Teller::new()?;
-        let listeners = Listeners {
-            proxy: TcpListener::from(doors.proxy),
-            dns_udp: Some(UdpSocket::from(doors.names)),
-            dns_tcp: Some(TcpListener::from(doors.names_tcp)),
-            transparent: doors.ports.into_iter().map(TcpListener::from).collect(),
+    /// Serves the listeners.
+    pub(crate) fn open(listeners: sandbox::Listeners, context: NetworkRules) -> io::Result<Self> {
+        let (reporter, receiver, wake) = Reporter::new()?;
+        let served = Listeners {
+            proxy: TcpListener::from(listeners.proxy),
+            dns_udp: Some(UdpSocket::from(listeners.names)),
+            dns_tcp: Some(TcpListener::from(listeners.names_tcp)),
+            transparent: listeners.ports.into_iter().map(TcpListener::from).collect(),
             place: Place::Namespace,
         };
         raise_descriptors();
-        let running = Proxy::start(listeners, rules(context), upstream()?, Arc::new(teller))?;
-        Ok(Self { running: Some(running), told, wake })
+        let running = Proxy::start(served, rules(context), upstream()?, Arc::new(reporter))?;
+        Ok(Self { running: Some(running), receiver, wake })
     }
 
     /// What to wait on.
@@ -57,14 +57,14 @@ impl Network {
     }
 
     /// Everything that was told since the last time.
-    pub(crate) fn news(&mut self) -> Vec<Told> {
-        let mut news = Vec::new();
-        while let Ok(told) = self.told.try_recv() {
+    pub(crate) fn messages(&mut self) -> Vec<ProxyMessage> {
+        let mut messages = Vec::new();
+        while let Ok(message) = self.receiver.try_recv() {
             // One byte was written for each.
             let _ = self.wake.read(&mut [0]);
-            news.push(told);
+            messages.push(message);
         }
-        news
+        messages
     }
 
     /// The name that an address inside stands for.
@@ -73,9 +73,9 @@ impl Network {
     }
 
     /// Ends the proxy, and with it every connection that still stands. Gives what was not heard yet.
-    pub(crate) fn close(mut self) -> Vec<Told> {
+    pub(crate) fn close(mut self) -> Vec<ProxyMessage> {
         self.running = None;
-        self.news()
+        self.messages()
     }
 
     /// Whether the proxy has ended by itself. Its sockets are closed then, and nothing passes.
@@ -138,47 +138,47 @@ fn upstream() -> io::Result<Upstream> {
 }
 
 /// Carries what the proxy says to the supervisor's thread.
-struct Teller {
-    told: Mutex<(Sender<Told>, PipeWriter)>,
+struct Reporter {
+    line: Mutex<(Sender<ProxyMessage>, PipeWriter)>,
 }
 
-impl Teller {
-    fn new() -> io::Result<(Self, Receiver<Told>, PipeReader)> {
-        let (sender, told) = channel();
+impl Reporter {
+    fn new() -> io::Result<(Self, Receiver<ProxyMessage>, PipeReader)> {
+        let (sender, receiver) = channel();
         let (wake, writer) = io::pipe()?;
-        Ok((Self { told: Mutex::new((sender, writer)) }, told, wake))
+        Ok((Self { line: Mutex::new((sender, writer)) }, receiver, wake))
     }
 
     /// Fails when there is nobody left to tell.
-    fn tell(&self, told: Told) -> bool {
-        let Ok(mut line) = self.told.lock() else { return false };
-        line.0.send(told).is_ok() && line.1.write_all(&[0]).is_ok()
+    fn send(&self, message: ProxyMessage) -> bool {
+        let Ok(mut line) = self.line.lock() else { return false };
+        line.0.send(message).is_ok() && line.1.write_all(&[0]).is_ok()
     }
 }
 
-impl Observer for Teller {
+impl Observer for Reporter {
     fn refused(&self, refusal: &Refusal) -> Answer {
-        let (answer, heard) = sync_channel(1);
-        if !self.tell(Told::Refused(refusal.clone(), answer)) {
+        let (answer, answered) = sync_channel(1);
+        if !self.send(ProxyMessage::Refused(refusal.clone(), answer)) {
             return Answer::Stop;
         }
         // No answer: the run is being stopped.
-        heard.recv().unwrap_or(Answer::Stop)
+        answered.recv().unwrap_or(Answer::Stop)
     }
 
     fn looked_up(&self, name: &str, client: &Caller) {
-        let (answer, heard) = sync_channel(1);
-        if self.tell(Told::LookedUp(name.to_owned(), *client, answer)) {
-            let _ = heard.recv();
+        let (answer, answered) = sync_channel(1);
+        if self.send(ProxyMessage::LookedUp(name.to_owned(), *client, answer)) {
+            let _ = answered.recv();
         }
     }
 
-    fn opening(&self, number: u64, client: &Caller, heard: Heard) {
-        self.tell(Told::Opening { number, client: *client, _heard: heard });
+    fn opening(&self, number: u64, client: &Caller, hold: ClientHold) {
+        self.send(ProxyMessage::Opening { number, client: *client, _hold: hold });
     }
 
     fn failed(&self, number: u64) {
-        self.tell(Told::Failed(number));
+        self.send(ProxyMessage::Failed(number));
     }
 
     /// Builds for tests can see what becomes of a run whose proxy fails.
@@ -188,6 +188,6 @@ impl Observer for Teller {
     }
 
     fn closed(&self, connection: &Connection) {
-        self.tell(Told::Closed(connection.clone()));
+        self.send(ProxyMessage::Closed(connection.clone()));
     }
 }

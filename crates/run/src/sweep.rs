@@ -245,8 +245,8 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
 /// What appeared in the worktree's own git directory although only git's owner may put it there.
 fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
     let parts = plan::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
-    let stood = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
-    let new = parts.filter(|part| !stood(part) && part.as_path().symlink_metadata().is_ok());
+    let existed = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
+    let new = parts.filter(|part| !existed(part) && part.as_path().symlink_metadata().is_ok());
     new.map(|part| aside(part.as_path(), "a part of a repository appeared")).collect()
 }
 

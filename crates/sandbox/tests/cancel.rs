@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Bounds, Caller, Kind, Level, Link, Net, Piece, Plan, Ways};
+use model::{AbsPath, Base, Caller, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, Plan};
 use ringwall_sandbox::{
     self as sandbox, Attempt, Available, Canary, End, Enforcement, Journal, Launch, Links,
     Listeners, NetworkEvents, Operation, Program, Requested, Rules, Ruling, SelfTest,
@@ -100,11 +100,11 @@ fn plan() -> Plan {
         pieces: pieces.map(piece).to_vec(),
         links: links.into_iter().filter_map(link).collect(),
         copies: Vec::new(),
-        late: Vec::new(),
+        granted_later: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         network: Net::Own,
-        doors: Ways::default(),
-        limits: Bounds {
+        ports: OutboundPorts::default(),
+        limits: Limits {
             memory: None,
             processes: None,
             asked: false,

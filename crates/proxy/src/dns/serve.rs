@@ -19,13 +19,13 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) async fn datagrams(core: &Core, socket: &UdpSocket) {
     // Queries are short; longer ones are truncated and rejected.
     let mut buffer = [0; 1024];
-    let Ok(door) = socket.local_addr() else { return };
+    let Ok(listener) = socket.local_addr() else { return };
     loop {
         tokio::task::consume_budget().await;
         match socket.recv_from(&mut buffer).await {
             Ok((count, end)) => {
                 let question = buffer.get(..count).unwrap_or_default();
-                let client = Caller { transport: Transport::Udp, end, door };
+                let client = Caller { transport: Transport::Udp, end, listener };
                 if let Some(reply) = answer(core, question, client).await {
                     // A client that does not get its answer asks again.
                     let _ = socket.try_send_to(&reply, end);

@@ -91,9 +91,9 @@ fn a_refusal_says_what_who_and_how_to_allow_it() {
     let refusals = world.witness.refusals.lock().unwrap();
     let [refusal] = &refusals[..] else { panic!("{refusals:?}") };
     assert_eq!((refusal.host.as_str(), refusal.port), ("evil.example", 80));
-    let (end, door) = (refusal.client.end, refusal.client.door);
+    let (end, listener) = (refusal.client.end, refusal.client.listener);
     assert!(end.ip().is_loopback() && end.port() != 0);
-    assert_eq!(door, world.proxy);
+    assert_eq!(listener, world.proxy);
     assert_eq!(origin.heads().len(), 0);
 }
 

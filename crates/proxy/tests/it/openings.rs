@@ -27,7 +27,7 @@ fn nothing_passes_before_a_connection_was_heard_of() {
     let openings = world.witness.openings.lock().unwrap().clone();
     let [(_, client)] = openings[..] else { panic!("{openings:?}") };
     assert_eq!(client.transport, Transport::Tcp);
-    assert_eq!((client.end, client.door), (stream.local_addr().unwrap(), world.proxy));
+    assert_eq!((client.end, client.listener), (stream.local_addr().unwrap(), world.proxy));
 }
 
 #[test]

@@ -10,8 +10,8 @@ use fixtures::{PATIENCE, eventually, serve, serve_at};
 use model::{Caller, DomainRule, Level, Sourced};
 use policy::NetworkRules;
 use proxy::{
-    Answer, Connection, Heard, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules, Running,
-    Upstream,
+    Answer, ClientHold, Connection, Listeners, Observer, Place, Proxy, Refusal, Resolve, Rules,
+    Running, Upstream,
 };
 
 /// Remembers what the proxy told.
@@ -24,7 +24,7 @@ pub(crate) struct Witness {
     pub(crate) openings: Mutex<Vec<(u64, Caller)>>,
     pub(crate) failed: Mutex<Vec<u64>>,
     /// Clients that wait.
-    pub(crate) held: Mutex<Vec<Heard>>,
+    pub(crate) held: Mutex<Vec<ClientHold>>,
     pub(crate) temper: Temper,
 }
 
@@ -56,10 +56,10 @@ impl Observer for Witness {
         self.malformed.lock().unwrap().push(why.to_owned());
     }
 
-    fn opening(&self, number: u64, client: &Caller, heard: Heard) {
+    fn opening(&self, number: u64, client: &Caller, hold: ClientHold) {
         self.openings.lock().unwrap().push((number, *client));
         if self.temper == Temper::Holds {
-            self.held.lock().unwrap().push(heard);
+            self.held.lock().unwrap().push(hold);
         }
     }
 

@@ -7,7 +7,7 @@ use sandbox::{Operation, Program, Ruling};
 
 use super::Monitor;
 use crate::events::{Class, Event, Violation};
-use crate::network::Told;
+use crate::network::ProxyMessage;
 
 impl Monitor<'_, '_> {
     pub(super) fn refuse_connection(
@@ -50,35 +50,39 @@ impl Monitor<'_, '_> {
     }
 
     /// Takes one of the proxy's words, and answers it unless the run ends by it.
-    pub(super) fn hear(&mut self, told: &Told, who: &dyn Fn(&Caller) -> Program) -> Ruling {
+    pub(super) fn handle_message(
+        &mut self,
+        message: &ProxyMessage,
+        who: &dyn Fn(&Caller) -> Program,
+    ) -> Ruling {
         // A client may have gone away before it gets its answer.
-        match told {
-            Told::Refused(refusal, answer) => {
+        match message {
+            ProxyMessage::Refused(refusal, answer) => {
                 let ruling = self.refuse(self.class(), refusal, who(&refusal.client));
                 if ruling == Ruling::Stop {
                     return Ruling::Stop;
                 }
                 let _ = answer.send(proxy::Answer::Refuse);
             }
-            Told::LookedUp(name, client, heard) => {
+            ProxyMessage::LookedUp(name, client, answer) => {
                 if self.looked_up(name.clone(), || who(client)) == Ruling::Stop {
                     return Ruling::Stop;
                 }
-                let _ = heard.send(());
+                let _ = answer.send(());
             }
             // The client goes on once this is dropped.
-            Told::Opening { number, client, .. } => {
+            ProxyMessage::Opening { number, client, .. } => {
                 self.clients.insert(*number, who(client));
             }
-            Told::Failed(number) => {
+            ProxyMessage::Failed(number) => {
                 self.clients.remove(number);
             }
-            Told::Closed(connection) => self.tell_connection(connection),
+            ProxyMessage::Closed(connection) => self.report_connection(connection),
         }
         Ruling::Continue
     }
 
-    fn tell_connection(&mut self, connection: &Connection) {
+    fn report_connection(&mut self, connection: &Connection) {
         let program = self.clients.remove(&connection.number).unwrap_or_default();
         self.emit(Event::Connection {
             run: self.run.clone(),
@@ -97,14 +101,16 @@ impl Monitor<'_, '_> {
     pub(crate) fn close_network(&mut self) {
         let Some(network) = self.network.take() else { return };
         // The first of them has had its say.
-        let unheard = std::mem::take(&mut self.unanswered).into_iter().skip(1);
-        for told in unheard.chain(network.close()) {
-            match &told {
-                Told::Refused(refusal, _) => {
+        let unanswered = std::mem::take(&mut self.unanswered).into_iter().skip(1);
+        for message in unanswered.chain(network.close()) {
+            match &message {
+                ProxyMessage::Refused(refusal, _) => {
                     self.refuse(Class::Deny, refusal, Program::default());
                 }
-                Told::Closed(connection) => self.tell_connection(connection),
-                Told::LookedUp(..) | Told::Opening { .. } | Told::Failed(_) => {}
+                ProxyMessage::Closed(connection) => self.report_connection(connection),
+                ProxyMessage::LookedUp(..)
+                | ProxyMessage::Opening { .. }
+                | ProxyMessage::Failed(_) => {}
             }
         }
     }

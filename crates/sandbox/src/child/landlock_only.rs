@@ -50,12 +50,12 @@ impl LandlockOnly {
         }
         // A path that is granted before it exists would need a mount when it is created.
         missing.extend(
-            plan.late
+            plan.granted_later
                 .iter()
                 .map(|path| format!("{path}: cannot be added during the run without mounts")),
         );
-        let (links, late) = (Vec::new(), Vec::new());
-        let plan = Plan { pieces, links, late, environment, ..plan.clone() };
+        let (links, granted_later) = (Vec::new(), Vec::new());
+        let plan = Plan { pieces, links, granted_later, environment, ..plan.clone() };
         Self { plan, private, gitconfig: gitconfig.unwrap_or_default(), missing }
     }
 

@@ -196,7 +196,7 @@ impl<'a> Child<'a> {
         }
         let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
         self.send(&Message::Views, &views)?;
-        if self.orders.hides_new_files || !self.orders.plan.late.is_empty() {
+        if self.orders.hides_new_files || !self.orders.plan.granted_later.is_empty() {
             let namespaces =
                 RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
             self.send(&Message::Namespaces, &namespaces.descriptors())?;

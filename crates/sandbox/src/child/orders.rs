@@ -59,7 +59,7 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::path::Path;
 
-    use model::{AbsPath, Base, Bounds, ByteSize, Kind, Level, Link, Net, Piece, Ways};
+    use model::{AbsPath, Base, ByteSize, Kind, Level, Limits, Link, Net, OutboundPorts, Piece};
 
     use super::*;
 
@@ -91,15 +91,15 @@ mod tests {
             pieces: kinds.into_iter().map(piece).collect(),
             links: vec![Link { path: path("/bin"), target: odd("../usr").into() }],
             copies: vec![(path("/a"), path(odd("/b")))],
-            late: vec![path("/work/TODO.md")],
+            granted_later: vec![path("/work/TODO.md")],
             environment: vec![("TOKEN".into(), odd("secret"))],
             network: Net::Own,
-            doors: Ways {
+            ports: OutboundPorts {
                 ports: vec![443, 22],
                 local_ports: vec![8080],
                 addresses: vec![[127, 0, 0, 9].into()],
             },
-            limits: Bounds {
+            limits: Limits {
                 memory: Some(ByteSize(1 << 40)),
                 processes: Some(7),
                 asked: true,

@@ -27,7 +27,7 @@ impl Listeners {
     /// Creates the sockets, in the network namespace of the calling thread.
     pub(crate) fn create(plan: &Plan) -> io::Result<Self> {
         sys::loopback_address("lo:0", Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(255, 254, 0, 0))?;
-        for (number, address) in plan.doors.addresses.iter().enumerate() {
+        for (number, address) in plan.ports.addresses.iter().enumerate() {
             sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
         }
         let local = Ipv4Addr::LOCALHOST;

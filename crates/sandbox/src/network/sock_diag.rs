@@ -114,7 +114,7 @@ impl Found {
     fn is_at(&self, caller: &Caller) -> bool {
         // Clients of the name service need not be connected.
         let unconnected = caller.transport == Transport::Udp && self.peer_port == 0;
-        self.port == caller.end.port() && (self.peer_port == caller.door.port() || unconnected)
+        self.port == caller.end.port() && (self.peer_port == caller.listener.port() || unconnected)
     }
 }
 
@@ -200,13 +200,13 @@ mod tests {
     #[test]
     fn a_connection_is_found_by_its_two_ends() {
         let Some(diag) = diag() else { return };
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let other = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let address = listener.local_addr().unwrap();
         let clients: Vec<_> = (0..3).map(|_| TcpStream::connect(address).unwrap()).collect();
         for client in &clients {
             let end = client.local_addr().unwrap();
-            let caller = Caller { transport: Transport::Tcp, end, door: address };
+            let caller = Caller { transport: Transport::Tcp, end, listener: address };
             assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(client)));
             // Not a connection with only one end in common.
             let elsewhere = Caller { door: other.local_addr().unwrap(), ..caller };
@@ -217,27 +217,27 @@ mod tests {
     #[test]
     fn a_client_that_is_gone_is_not_taken_for_another() {
         let Some(diag) = diag() else { return };
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         // Somebody listens on the very port that the client is said to have come from.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let end = listener.local_addr().unwrap();
-        let caller = Caller { transport: Transport::Tcp, end, door: address };
+        let caller = Caller { transport: Transport::Tcp, end, listener: address };
         assert_eq!(diag.socket_of(&caller), Answer::Gone);
     }
 
     #[test]
     fn datagrams_are_found_whether_connected_or_not() {
         let Some(diag) = diag() else { return };
-        let door = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let listener = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         let connected = UdpSocket::bind("127.0.0.1:0").unwrap();
         connected.connect(address).unwrap();
         let unconnected = UdpSocket::bind("0.0.0.0:0").unwrap();
         for client in [&connected, &unconnected] {
             let mut end = client.local_addr().unwrap();
             end.set_ip(Ipv4Addr::LOCALHOST.into());
-            let caller = Caller { transport: Transport::Udp, end, door: address };
+            let caller = Caller { transport: Transport::Udp, end, listener: address };
             let answer = diag.socket_of(&caller);
             assert!(
                 [Answer::Silent, Answer::Socket(inode(client))].contains(&answer),
@@ -250,8 +250,8 @@ mod tests {
     #[test]
     fn a_socket_cannot_hide_behind_its_interface() {
         let Some(diag) = diag() else { return };
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         let socket = rustix::net::socket(AddressFamily::INET, SocketType::STREAM, None).unwrap();
         let name = c"lo".to_bytes_with_nul();
         // SAFETY: the name lives through the call, which reads it.
@@ -268,22 +268,22 @@ mod tests {
         rustix::net::connect(&socket, &address).unwrap();
         let client = TcpStream::from(socket);
         let end = client.local_addr().unwrap();
-        let caller = Caller { transport: Transport::Tcp, end, door: address };
+        let caller = Caller { transport: Transport::Tcp, end, listener: address };
         assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(&client)));
     }
 
     #[test]
     fn clients_of_both_families_are_found() {
         let Some(diag) = diag() else { return };
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         let mapped = format!("[::ffff:127.0.0.1]:{}", address.port());
         let Ok(client) = TcpStream::connect(mapped) else {
             eprintln!("skipped: without IPv6 there are no clients of the other family");
             return;
         };
-        let (_, end) = door.accept().unwrap();
-        let caller = Caller { transport: Transport::Tcp, end, door: address };
+        let (_, end) = listener.accept().unwrap();
+        let caller = Caller { transport: Transport::Tcp, end, listener: address };
         assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(&client)));
     }
 }

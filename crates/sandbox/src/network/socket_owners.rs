@@ -68,7 +68,7 @@ fn socket_in(line: &str, caller: &Caller) -> Option<u64> {
     let (own, peer) = (fields.next()?, fields.next()?);
     // Clients of the name service need not be bound to an address, nor connected.
     let loose = caller.transport == Transport::Udp;
-    let same = is(own, caller.end, loose) && (is(peer, caller.door, false) || loose);
+    let same = is(own, caller.end, loose) && (is(peer, caller.listener, false) || loose);
     same.then(|| fields.nth(6)?.parse().ok()).flatten()
 }
 
@@ -136,8 +136,8 @@ mod tests {
 
     #[test]
     fn a_connection_leads_to_its_program() {
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = door.local_addr().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
         // `/proc` of the host has the tables of process 1; what they say is of use here only if
         // both are in one network.
         let same_network = rustix::fs::readlink("/proc/1/ns/net", Vec::new()).ok()
@@ -152,35 +152,36 @@ mod tests {
             for _ in 0..3 {
                 let client = TcpStream::connect(address).unwrap();
                 let end = client.local_addr().unwrap();
-                let caller = Caller { transport: Transport::Tcp, end, door: address };
+                let caller = Caller { transport: Transport::Tcp, end, listener: address };
                 let found = owners.find(view().as_fd(), &caller).unwrap();
                 assert_eq!(found.pid, std::process::id());
                 assert!(!found.argv.is_empty());
                 kept.extend((0..5).map(|_| view()));
                 kept.push(client.into());
             }
-            let nobody = Caller {
+            let no_socket = Caller {
                 transport: Transport::Udp,
                 end: TcpStream::connect(address).unwrap().local_addr().unwrap(),
-                door: address,
+                listener: address,
             };
-            assert_eq!(owners.find(view().as_fd(), &nobody), None);
+            assert_eq!(owners.find(view().as_fd(), &no_socket), None);
         }
     }
 
     #[test]
     fn one_port_of_two_protocols_is_two_ends() {
-        let door = TcpListener::bind("127.0.0.1:0").unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let names = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(door.local_addr().unwrap()).unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let end = client.local_addr().unwrap();
         let line = |own: &str, peer: &str| format!(" 0: {own} {peer} 01 0:0 00:0 0 0 0 77 1");
         let own = format!("0100007F:{:04X}", end.port());
-        let peer = format!("0100007F:{:04X}", door.local_addr().unwrap().port());
-        let tcp = Caller { transport: Transport::Tcp, end, door: door.local_addr().unwrap() };
+        let peer = format!("0100007F:{:04X}", listener.local_addr().unwrap().port());
+        let tcp =
+            Caller { transport: Transport::Tcp, end, listener: listener.local_addr().unwrap() };
         assert_eq!(socket_in(&line(&own, &peer), &tcp), Some(77));
         assert_eq!(socket_in(&line(&own, "0100007F:0001"), &tcp), None);
-        let udp = Caller { transport: Transport::Udp, end, door: names.local_addr().unwrap() };
+        let udp = Caller { transport: Transport::Udp, end, listener: names.local_addr().unwrap() };
         let unbound = format!("00000000:{:04X}", end.port());
         assert_eq!(socket_in(&line(&unbound, "00000000:0000"), &udp), Some(77));
         assert_eq!(socket_in(&line(&unbound, "00000000:0000"), &tcp), None);

@@ -127,7 +127,7 @@ impl Supervisor<'_> {
         to: &AbsPath,
         monitor: &mut dyn Monitor,
     ) -> io::Result<()> {
-        if self.launch.plan.late.contains(to) && to.as_path().symlink_metadata().is_err() {
+        if self.launch.plan.granted_later.contains(to) && to.as_path().symlink_metadata().is_err() {
             let namespaces = self.namespaces.as_ref().ok_or(io::ErrorKind::PermissionDenied)?;
             let created = granted_later::start(to, Operation::Create, namespaces)?;
             match self.serve_while(created.helper, monitor)? {

@@ -1,4 +1,4 @@
-//! Ways to another process that go round files and the network.
+//! OutboundPorts to another process that go round files and the network.
 
 use super::row::Sign::{Heard, Says, Secret};
 use super::row::{Row, bash, python};

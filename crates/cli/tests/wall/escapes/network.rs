@@ -1,4 +1,4 @@
-//! Ways to somebody who listens on the host, or who is to come in.
+//! OutboundPorts to somebody who listens on the host, or who is to come in.
 
 use super::row::Sign::{Heard, Says, Secret};
 use super::row::{Row, bash, python};

@@ -1,4 +1,4 @@
-//! Ways to leave something that a program outside runs later.
+//! OutboundPorts to leave something that a program outside runs later.
 
 use super::row::Sign::{Host, Mark, Says};
 use super::row::{Row, bash, python};

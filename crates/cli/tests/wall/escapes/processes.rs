@@ -1,4 +1,4 @@
-//! Ways to other processes of the user.
+//! OutboundPorts to other processes of the user.
 
 use super::env::EscapeEnv;
 use super::row::Sign::{Host, Says, Secret};

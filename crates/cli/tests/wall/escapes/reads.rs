@@ -1,4 +1,4 @@
-//! Ways to read what is outside.
+//! OutboundPorts to read what is outside.
 
 use super::row::Sign::{Says, Secret};
 use super::row::{Row, bash, python};

@@ -1,4 +1,4 @@
-//! Ways to use up more than was given.
+//! OutboundPorts to use up more than was given.
 
 use super::env::EscapeEnv;
 use super::row::Sign::{Host, Says};

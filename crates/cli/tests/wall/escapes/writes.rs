@@ -1,4 +1,4 @@
-//! Ways to change what is outside.
+//! OutboundPorts to change what is outside.
 
 use std::os::unix::fs::MetadataExt;
 

@@ -265,7 +265,7 @@ impl Watcher<'_> {
         let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
         let writes = operation.writes();
         if self.plan.allows(path, writes) {
-            if self.plan.late.contains(path) && !path.as_path().exists() {
+            if self.plan.granted_later.contains(path) && !path.as_path().exists() {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
                 return if makes {
                     Judged::Create(path.clone(), operation, flags)
@@ -326,13 +326,13 @@ impl Watcher<'_> {
 
     /// Whether an address leads to the run's own network or to one of its listeners.
     fn is_ours(&self, ip: std::net::IpAddr, port: u16) -> bool {
-        let doors = &self.plan.doors;
+        let ports = &self.plan.ports;
         let made_up = |ip: std::net::Ipv4Addr| matches!(ip.octets(), [198, 18 | 19, ..]);
         match ip {
             _ if ip.is_loopback() || ip.is_unspecified() => true,
             // Addresses are granted on some ports only.
             std::net::IpAddr::V4(ip) => {
-                (made_up(ip) || doors.addresses.contains(&ip)) && doors.ports.contains(&port)
+                (made_up(ip) || ports.addresses.contains(&ip)) && ports.ports.contains(&port)
             }
             std::net::IpAddr::V6(_) => false,
         }

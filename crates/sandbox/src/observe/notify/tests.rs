@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Base, Bounds, Level, Ways};
+use model::{Base, Level, Limits, OutboundPorts};
 
 use super::*;
 use crate::monitor::tests::Fake;
@@ -45,11 +45,11 @@ impl Place {
             ],
             links: Vec::new(),
             copies: Vec::new(),
-            late: vec![path("outside/later")],
+            granted_later: vec![path("outside/later")],
             environment: Vec::new(),
             network: Net::Own,
-            doors: Ways::default(),
-            limits: Bounds {
+            ports: OutboundPorts::default(),
+            limits: Limits {
                 memory: None,
                 processes: None,
                 asked: false,
