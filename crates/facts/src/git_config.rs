@@ -1,8 +1,8 @@
 //! Git configuration files, read without running git.
 //!
 //! There is one reader. It is lenient: it finds every name that git could find, also in a file that
-//! git itself would reject. Calling a file harmless is strict: only what git writes by itself, in
-//! the way git writes it, is harmless.
+//! git itself would reject. Calling a file harmless is strict: only what git writes without being
+//! asked, in the way git writes it, is harmless.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use model::FileText;
 
 use crate::read_small;
 
-/// What `init`, `clone`, commits and branches write by themselves. None of it names a program.
+/// What `init`, `clone`, commits and branches write. None of it names a program.
 const HARMLESS: &[(&str, &[&str])] = &[
     (
         "core",

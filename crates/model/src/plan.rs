@@ -1,4 +1,4 @@
-//! [`Plan`]: what a wall is to be, as plain data. Nothing here says how it is built.
+//! [`Plan`]: what a sandbox allows, as plain data. Nothing here says how it is built.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,7 +13,7 @@ use crate::{AbsPath, ByteSize, Level, Origin};
 /// Text shows it to people, as nearly as text can. Between processes it is exact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The directory the command works in; part of the ground.
+    /// The directory the command works in. The run can read it.
     pub cwd: AbsPath,
     /// The workspace.
     pub workspace: AbsPath,
@@ -21,13 +21,13 @@ pub struct Plan {
     pub home: AbsPath,
     /// The level all of this follows from.
     pub level: Level,
-    /// What lies where no piece does.
+    /// What is visible outside all pieces.
     pub base: Base,
-    /// Everything that can be reached, parents before what lies in them.
+    /// Everything that can be reached, parents before their contents.
     pub pieces: Vec<Piece>,
     /// Symbolic links outside all pieces.
     pub links: Vec<Link>,
-    /// Private copies of the host's files: from where, to where on private ground.
+    /// Private copies of the host's files: the source, and the destination in a private directory.
     pub copies: Vec<(AbsPath, AbsPath)>,
     /// Files of the workspace that may be made although it is read-only.
     #[serde(rename = "late")]
@@ -44,7 +44,7 @@ pub struct Plan {
     pub limits: Limits,
 }
 
-/// What lies where no piece does.
+/// What is visible outside all pieces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Base {
@@ -181,7 +181,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// What a piece of ground is.
+/// What a piece is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
@@ -199,7 +199,8 @@ pub enum Kind {
     Text(String),
     /// Neither to be read nor to be written.
     Closed,
-    /// No ground, in the middle of private ground: what the host has there is refused by name.
+    /// Not allowed, although the directory around it is private: what the host has there is denied
+    /// by name.
     Outside,
     /// A device of the host.
     Device,
@@ -281,12 +282,12 @@ pub struct Limits {
 }
 
 impl Plan {
-    /// The piece that a path lies in.
+    /// The innermost piece that contains a path.
     pub fn piece(&self, path: &AbsPath) -> Option<&Piece> {
         self.pieces.iter().rev().find(|piece| path.is_within(&piece.path))
     }
 
-    /// Whether the ground lets a path be read, or written.
+    /// Whether the plan allows a path to be read, or written.
     pub fn allows(&self, path: &AbsPath, write: bool) -> bool {
         let mut covering = self.pieces.iter().rev().filter(|piece| path.is_within(&piece.path));
         if !write {
@@ -299,7 +300,7 @@ impl Plan {
             || covering.find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
 
-    /// What may be written by itself, whatever holds for the directory around it.
+    /// Files that may be written, although the directory around them may not.
     pub fn single_files(&self) -> impl Iterator<Item = &AbsPath> {
         let single = |piece: &&Piece| piece.kind == Kind::Write && !piece.directory;
         self.pieces.iter().filter(single).map(|piece| &piece.path).chain(&self.granted_later)
@@ -316,7 +317,7 @@ impl Plan {
         }
     }
 
-    /// Whether a directory lies on the way to some piece or link.
+    /// Whether a directory is a parent of some piece or link.
     pub fn is_way(&self, path: &AbsPath) -> bool {
         let leads = |to: &AbsPath| to != path && to.is_within(path);
         self.pieces.iter().any(|piece| leads(&piece.path))

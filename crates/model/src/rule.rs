@@ -81,7 +81,7 @@ rules! {
     PublicAddress = "public-address",
     /// `dir` under `[quarantine]`.
     QuarantineDir = "quarantine.dir",
-    /// Attempts that programs make by habit; they fail and are not reported as violations.
+    /// Attempts that many programs make without need; they fail and are not reported as violations.
     Quiet = "quiet",
     /// Reads by commands are allowed unless something denies them.
     Read = "read",

@@ -81,7 +81,7 @@ fn proxy() -> Vec<(&'static str, String)> {
     variables.push(("NO_UPDATE_NOTIFIER", "1".into()));
     variables.push(("PIP_DISABLE_PIP_VERSION_CHECK", "1".into()));
     variables.push(("npm_config_update_notifier", "false".into()));
-    // Node reads them only when told to.
+    // Node uses the proxy variables only if this is set.
     variables.push(("NODE_USE_ENV_PROXY", "1".into()));
     variables
 }

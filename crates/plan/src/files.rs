@@ -16,8 +16,8 @@ const DEVICE_LINKS: &[(&str, &str)] = &[
     ("ptmx", "pts/ptmx"),
 ];
 
-/// Which name services to ask: files, and the resolver that stands in `/etc/resolv.conf`. For
-/// passwords, which perl asks for whenever it is asked for a user, one that knows none.
+/// Which name services to use: files, and the resolver in `/etc/resolv.conf`. The password entries
+/// name a service that has none, because perl asks for them with every user lookup.
 const NAME_SERVICES: &str = "passwd: files\ngroup: files\nshadow: dns\nhosts: files dns\n\
     networks: files\nprotocols: files\nservices: files\nethers: files\nrpc: files\n";
 

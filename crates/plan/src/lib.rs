@@ -30,9 +30,10 @@ use toolchain::Use;
 /// What the machine looks like, as far as a plan depends on it.
 #[derive(Debug, Clone, Default)]
 pub struct Machine {
-    /// What stands at each path that was asked for, by its text; nothing stands where none is named.
+    /// What exists at each path that was asked for, by its text. A path that is missing here does
+    /// not exist.
     pub entries: BTreeMap<OsString, Entry>,
-    /// Entries below writable ground that the wall must treat by themselves.
+    /// Entries in writable directories that the sandbox must protect or hide.
     pub marked: Vec<Marked>,
     /// Where the paths of grants really lead, by the path they name.
     pub grants: Vec<Grant>,
@@ -50,7 +51,7 @@ pub struct Machine {
     pub terminal: Option<PathBuf>,
 }
 
-/// What stands at a path.
+/// What exists at a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Entry {
     /// A directory.
@@ -61,7 +62,7 @@ pub enum Entry {
     Link(PathBuf),
 }
 
-/// An entry that the wall must treat by itself.
+/// An entry that the sandbox must protect or hide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marked {
     /// Where.
@@ -79,7 +80,7 @@ pub struct Grant {
     pub path: AbsPath,
     /// Whether it may be written.
     pub write: bool,
-    /// What stands there; `None` if nothing does yet.
+    /// What exists there; `None` if nothing does yet.
     pub entry: Option<Entry>,
     /// Whether the rule says, by a slash at its end, that it is for a directory.
     pub directory: bool,
@@ -126,7 +127,7 @@ pub struct User {
     pub host: String,
 }
 
-/// What must be looked at before a plan can be made. A final `*` stands for any ending.
+/// What must be looked at before a plan can be made. A final `*` matches any ending.
 pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let system = toolchain::SYSTEM.iter().map(PathBuf::from);
     system.chain(toolchain_paths(home, environment).map(|(path, _)| path)).collect()
@@ -147,7 +148,7 @@ fn toolchain_paths(
     below_home.chain(by_variable(environment))
 }
 
-/// The rules that grant ground besides the workspace, with whether they let it be written.
+/// The rules that grant paths besides the workspace, with whether they allow writing.
 pub fn granting<'a>(
     policy: &'a Policy,
     context: &'a Context,
@@ -227,12 +228,12 @@ impl Layout {
         }
     }
 
-    /// The pieces that a path lies in, the innermost first.
+    /// The pieces that contain a path, the innermost first.
     fn covering(&self, path: &AbsPath) -> impl Iterator<Item = &Piece> {
         path.ancestors().filter_map(|dir| self.pieces.get(&dir))
     }
 
-    /// The piece that a path lies in.
+    /// The innermost piece that contains a path.
     fn innermost(&self, path: &AbsPath) -> Option<&Piece> {
         self.covering(path).next()
     }
@@ -244,7 +245,7 @@ impl Layout {
         made || path.as_path() == Path::new("/dev")
     }
 
-    /// Whether a path lies in what the run has for itself.
+    /// Whether a path is inside something that is private to the run.
     fn is_own(&self, path: &AbsPath) -> bool {
         self.innermost(path).is_some_and(|piece| match piece.kind {
             Kind::Scratch | Kind::Text(_) | Kind::Device | Kind::Processes | Kind::Terminals => {
@@ -275,8 +276,8 @@ impl Layout {
         covering.next().is_some_and(|piece| piece.kind == Kind::Write)
     }
 
-    /// Takes away what of the host lies in something closed: deny beats allow. Only the workspace
-    /// stays, whose entries are closed one by one.
+    /// Removes pieces of the host below something closed, because deny beats allow. Only the
+    /// workspace stays; its entries are closed one by one.
     fn remove_below_closed(&mut self, context: &Context) {
         let closed = self.pieces.values().filter(|piece| piece.kind == Kind::Closed);
         let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
@@ -288,14 +289,14 @@ impl Layout {
         });
     }
 
-    /// Takes away whatever would let something be written in Ringwall's own, whoever gives it.
+    /// Removes every piece that would allow writing in Ringwall's own files, whatever put it there.
     fn remove_writable(&mut self, own: &AbsPath) {
         let gives = |kind: &Kind| matches!(kind, Kind::Write | Kind::Overlay | Kind::Pinned);
         self.pieces.retain(|path, piece| !(path.is_within(own) && gives(&piece.kind)));
     }
 
-    /// Holds every directory between a piece and a path in it: a mount point cannot be renamed,
-    /// but what it lies in could be.
+    /// Pins every directory between a piece and a path in it. A mount point cannot be renamed, but
+    /// a directory above it could be.
     fn pin_above(&mut self, path: &AbsPath) {
         let mut at = path.parent();
         while !self.pieces.contains_key(&at) && at != at.parent() && self.innermost(&at).is_some() {
@@ -331,7 +332,7 @@ fn system(layout: &mut Layout, machine: &Machine) {
 
 fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
     for (path, kind) in toolchain_paths(&context.home, &machine.environment) {
-        // What lies in the workspace is the workspace's, and home is no toolchain.
+        // The workspace has its own piece, and the home directory is not a toolchain.
         let home = context.home.as_path().starts_with(&path);
         if home || path.starts_with(context.workspace.as_path()) {
             continue;
@@ -376,8 +377,8 @@ fn by_variable(
     })
 }
 
-/// A place in the middle of private ground: what the host has around it is refused by name like
-/// everything else outside, instead of not being there.
+/// Handles a workspace or home inside a private directory. What the host has around it is denied by
+/// name, like everything else outside, instead of being absent.
 fn outside(layout: &mut Layout, place: &AbsPath) {
     let Some(innermost) = layout.innermost(place).filter(|piece| piece.kind == Kind::Scratch)
     else {
@@ -441,8 +442,8 @@ fn put_grant(
     None
 }
 
-/// Lays protection over the ground: names that nothing may write, paths that nothing may read,
-/// Ringwall's own files, other checkouts of the same repository.
+/// Adds protection: names that nothing may write, paths that nothing may read, Ringwall's own
+/// files, other checkouts of the same repository.
 fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
     let (hidden, kept): (Vec<_>, Vec<_>) =
         machine.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
@@ -478,7 +479,7 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
     for (path, why) in own.chain(others) {
         let known = machine.entries.get(path.as_path().as_os_str());
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
-        // On private ground they are not there at all, which is better still.
+        // In a private directory they do not exist at all, which is safer still.
         let inside = path.is_within(&context.workspace) || layout.writes_host(path);
         // What is only held in place can still be written.
         let treated = layout.pieces.get(path).is_some_and(|piece| piece.kind != Kind::Pinned);

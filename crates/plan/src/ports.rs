@@ -26,8 +26,8 @@ pub fn too_many_ports(plan: &Plan) -> Option<String> {
     })
 }
 
-/// Ports and addresses for programs that know no proxy. Where nothing is granted there are none:
-/// a name that nobody can reach needs no port.
+/// Ports and addresses for programs that cannot use a proxy. Without a grant there are none,
+/// because a name that is not reachable needs no port.
 pub(super) fn outbound_ports(rules: &NetworkRules) -> OutboundPorts {
     let mut ports = BTreeSet::new();
     let mut addresses = Vec::new();

@@ -1,4 +1,4 @@
-//! [`Protections`]: which entries of a tree a wall must treat by themselves.
+//! [`Protections`]: which entries of a tree the sandbox must hide or protect.
 
 use model::{AbsPath, Sourced};
 
@@ -6,7 +6,7 @@ use policy::pattern::{Case, fold};
 use policy::protected::{Cover, held_by, protecting, shadows};
 use policy::{Context, PathRule, Policy, protected_names};
 
-/// What an entry is to the wall.
+/// What the sandbox does with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// Must not be read.
@@ -135,7 +135,7 @@ fn covering<'a>(denials: &[Denial<'a>], path: &AbsPath) -> Option<&'a Sourced<Pa
     denials.iter().find(covers).map(|denial| denial.rule)
 }
 
-/// The names in a git directory that a wall must treat by themselves, below it.
+/// The names in a git directory that the sandbox must protect, below it.
 pub const GIT_NAMES: &[&str] = &[
     "hooks",
     "config",

@@ -1,4 +1,5 @@
-//! Which hidden paths are looked for by habit: hidden, logged, never a reason to stop.
+//! [`QuietList`]: hidden paths that many programs look for without need. Such an attempt fails and
+//! is logged, and never stops the run.
 
 use model::AbsPath;
 
@@ -21,7 +22,7 @@ impl<'a> QuietList<'a> {
         Self { policy, context }
     }
 
-    /// Whether looking for a path is habit.
+    /// Whether programs commonly look for a path without need.
     pub fn covers(&self, path: &AbsPath) -> bool {
         let by_user = self.policy.filesystem.quiet.iter().any(|rule| {
             let prefix = rule.value.prefix(&self.context.workspace);
@@ -30,7 +31,7 @@ impl<'a> QuietList<'a> {
         by_user || self.above_workspace(path) || self.in_home(path) || self.in_system(path)
     }
 
-    /// Whether writing a path is habit.
+    /// Whether programs commonly write a path without need.
     pub fn covers_write(&self, path: &AbsPath) -> bool {
         let common = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);
         let inside = path.is_within(&self.context.workspace);
@@ -38,8 +39,9 @@ impl<'a> QuietList<'a> {
             || (!inside && path.as_path().components().any(|part| common(part.as_os_str())))
     }
 
-    /// Whether making a directory, where there is none, is habit: programs make one for their
-    /// settings before they know any. Where secrets lie and other programs look is never habit.
+    /// Whether programs commonly create this directory without need: they create one for their
+    /// settings before they have any. Directories that hold secrets, or that other programs read,
+    /// are never quiet.
     pub fn covers_new_directory(&self, directory: &AbsPath) -> bool {
         let home = &self.context.home;
         let mut parents = QUIET_PARENTS.iter().map(|place| home.as_path().join(place));
@@ -67,7 +69,7 @@ impl<'a> QuietList<'a> {
         })
     }
 
-    /// A place of the system, unless somebody works or lives in it.
+    /// A path of the system, unless it contains the workspace or the home directory.
     fn in_system(&self, path: &AbsPath) -> bool {
         // `/etc/shadow-` and `/etc/sudoers.d` are as secret as what they are called after.
         let text = path.as_path().to_string_lossy();
@@ -86,14 +88,14 @@ impl<'a> QuietList<'a> {
         let Ok(below) = path.as_path().strip_prefix(self.context.home.as_path()) else {
             return false;
         };
-        // A secret is never a habit, also where the directory around it is.
+        // A secret is never quiet, even if the directory around it is.
         let common = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
         common && (secret(path, &self.context.home).is_none() || is_commonly_read(below))
     }
 }
 
-/// Whether this is how `git status` begins to note what it saw of a submodule or of another worktree,
-/// which it does by itself and can do without.
+/// Whether this is the lock with which `git status` refreshes the index of a submodule or of
+/// another worktree. Git does so unasked and does not need it.
 fn is_index_refresh(path: &AbsPath) -> bool {
     let names: Vec<_> = path.as_path().iter().collect();
     let others = ["modules", "worktrees"];

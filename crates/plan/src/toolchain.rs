@@ -1,6 +1,6 @@
 //! What every run can reach besides its workspace: the system's and the user's toolchains.
 //!
-//! Found by running real builds inside the wall. A new toolchain is one new row.
+//! Found by running real builds in the sandbox. A new toolchain is one new row.
 
 /// What a place is for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +15,11 @@ pub enum Use {
     Layered,
     /// Empty and private.
     Scratch,
-    /// Neither, although it lies in one of the others.
+    /// Not readable, although a directory around it is.
     Closed,
 }
 
-/// Directories and files of the system that can be read. A final `*` stands for any ending.
+/// Directories and files of the system that can be read. A final `*` matches any ending.
 pub const SYSTEM: &[&str] = &[
     "/bin",
     "/gnu",
@@ -165,8 +165,8 @@ pub const HOMES_BY_VARIABLE: &[(&str, &str, Use)] = &[
     ("VOLTA_HOME", "", Use::Layered),
 ];
 
-/// Variables that pass into every run: they say how to show things and where toolchains are.
-/// A final `*` stands for any ending.
+/// Variables that pass into every run: they say how to show things and where toolchains are. A
+/// final `*` matches any ending.
 pub const VARIABLES: &[&str] = &[
     "CI",
     "CLICOLOR",
@@ -198,7 +198,7 @@ pub const VARIABLES: &[&str] = &[
     "VISUAL",
 ];
 
-/// Names that programs look for by habit, wherever they are hidden: in every directory above the
+/// Names that programs commonly look for, wherever they are hidden: in every directory above the
 /// workspace, or in the home directory. Hidden without counting as a violation.
 pub const QUIET_NAMES: &[&str] = &[
     ".git",
@@ -353,12 +353,12 @@ pub const QUIET_SYSTEM: &[&str] = &[
     "/var/spool",
 ];
 
-/// Directories below home in which ordinary programs make one for themselves whether they need it or
-/// not, as they do with a dot in home itself. A new one is refused, and no reason to stop.
+/// Directories below home in which ordinary programs create one for themselves whether they need it
+/// or not, as they do with a dot in home itself. Creating one is denied, and does not stop the run.
 pub const QUIET_PARENTS: &[&str] = &[".config", ".local", ".local/share"];
 
-/// What ordinary programs write on their way out, or beside what they read: refused, and no reason
-/// to stop. Names at any depth.
+/// What ordinary programs write when they exit, or beside what they read. Writing it is denied, and
+/// does not stop the run. Names at any depth.
 pub const QUIET_WRITES: &[&str] = &[
     "__pycache__",
     ".bash_history",
@@ -372,7 +372,7 @@ pub const QUIET_WRITES: &[&str] = &[
     "fontconfig",
 ];
 
-/// Places of the system that hold secrets: trying to read them is never a habit.
+/// Paths of the system that hold secrets: reading them is never quiet.
 pub const SECRET_SYSTEM: &[&str] = &[
     "/etc/NetworkManager/system-connections",
     "/etc/docker",

@@ -62,7 +62,7 @@ impl Created {
 
 impl Drop for Created {
     fn drop(&mut self) {
-        // What lies in another comes after it.
+        // The contents of a directory come after it, so they are removed first.
         for path in self.0.iter().rev() {
             if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
                 let _ = std::fs::remove_file(path);

@@ -96,7 +96,7 @@ pub enum Event {
         signal: Option<i32>,
         /// What the run used.
         usage: Option<Usage>,
-        /// Which limits a control group enforced, and which each process by itself.
+        /// Which limits a control group enforced, and which the limits of each process.
         limited_by: String,
         /// How many violations of each class there were.
         violations: Counts,
@@ -123,7 +123,7 @@ pub enum Event {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The command ended by itself.
+    /// The command exited.
     Exited,
     /// A violation stopped it.
     Violation,

@@ -1,4 +1,4 @@
-//! [`Learned`]: what a run was refused and a grant could give, for `--learn`.
+//! [`Learned`]: what was denied in a run and a grant could allow, for `--learn`.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct Learned {
 const MOST: usize = 1000;
 
 impl Learned {
-    /// A path was refused; a directory that is yet to be made has a slash at its end.
+    /// A path was denied. A directory that does not exist yet has a slash at its end.
     pub(crate) fn path(&mut self, access: Access, path: &Path) {
         let paths = match access {
             Access::Read => &mut self.read,
@@ -30,7 +30,7 @@ impl Learned {
         paths.insert(path.to_path_buf());
     }
 
-    /// A connection was refused.
+    /// A connection was denied.
     pub(crate) fn connect(&mut self, host: &str, port: u16) {
         if self.connected.len() < MOST {
             self.connected.insert((host.into(), port));
@@ -44,7 +44,8 @@ impl Learned {
         }
     }
 
-    /// The least configuration under which nothing of it is refused, as far as one may be proposed.
+    /// The smallest configuration under which nothing of it is denied, as far as one may be
+    /// proposed.
     pub(crate) fn configuration(&self, rules: &NetworkRules) -> String {
         let (read, written) = (outermost(&self.read), outermost(&self.written));
         let network = self.network(rules);
@@ -139,7 +140,8 @@ fn missing(rules: &NetworkRules, host: &Host, port: u16) -> Option<Missing> {
         more.local_ports.push(Sourced::built_in(port));
         return passes(&more).then_some(Missing::LocalPort(port));
     }
-    // Requested without the entry: an address by itself is meant, whatever it is.
+    // Checked without the new entry: with it, an address that the user names is allowed even if it
+    // is private.
     let private = host
         .address()
         .is_some_and(|address| policy::dial(rules, host, port, address).verdict == Verdict::Deny);

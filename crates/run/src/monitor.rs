@@ -109,17 +109,17 @@ impl<'a, 's> Monitor<'a, 's> {
         }
     }
 
-    /// Hands an event to whoever asked for events.
+    /// Hands an event to the caller's sink.
     pub(crate) fn emit(&mut self, event: Event) {
         (self.sink)(&event);
     }
 
-    /// Whether something may appear on the run's ground that a rule hides.
+    /// Whether a file that a rule hides may appear in a directory that the run can see.
     pub(crate) fn may_hide_more(&self) -> bool {
         self.protections.has_patterns() || self.hidden_to_come().next().is_some()
     }
 
-    /// What rules hide by name on the run's ground, and is not there yet.
+    /// Paths that rules hide by name, that the run could see, and that do not exist yet.
     fn hidden_to_come(&self) -> impl Iterator<Item = &AbsPath> {
         let is_there = |path: &AbsPath| path.as_path().symlink_metadata().is_ok();
         let named = self.protections.hidden_by_name();
@@ -158,7 +158,7 @@ impl<'a, 's> Monitor<'a, 's> {
         }
     }
 
-    /// The least configuration that would have allowed everything that was refused.
+    /// The smallest configuration that would have allowed everything that was denied.
     pub(crate) fn learned(&self) -> String {
         self.learned.configuration(&self.rules)
     }
@@ -265,8 +265,8 @@ impl Rules for Monitor<'_, '_> {
             let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
             self.learned.path(access, &path);
         }
-        // Git notes in its configuration what it tracks, also where nobody asked it to: refused, and
-        // no reason to stop by itself.
+        // Git records in its configuration what it tracks, also unasked. That is denied, and is not
+        // a reason to stop the run.
         let note = attempt.operation == Operation::Rename
             && attempt.path.ends_with(".git/config")
             && adds_nothing_harmful(&attempt.path, &attempt.path.with_extension("lock"));
@@ -361,9 +361,9 @@ impl NetworkEvents for Monitor<'_, '_> {
     }
 }
 
-/// The directories of PATH. Every shell looks through all of them for every program, so what lies
-/// in one that the run does not see is no more than not there. One that holds the user's files or
-/// the workspace is no place for programs alone.
+/// The directories of PATH. Every shell searches all of them for every program, so a program in one
+/// that the run does not see is reported as missing only. A directory that contains the user's
+/// files or the workspace does not hold programs only, so it is left out.
 fn programs(plan: &Plan, context: &policy::Context) -> Vec<AbsPath> {
     let path = plan.environment.iter().find(|(name, _)| name == "PATH");
     let dirs = path.into_iter().flat_map(|(_, value)| std::env::split_paths(value));

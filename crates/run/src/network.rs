@@ -1,4 +1,4 @@
-//! The network of a run: the proxy that serves its listeners, and what it tells.
+//! The network of a run: the proxy that serves its listeners, and the messages it sends.
 
 use std::io::{self, PipeReader, PipeWriter, Read, Write};
 use std::net::{IpAddr, TcpListener, UdpSocket};
@@ -15,11 +15,11 @@ use proxy::{
 
 /// What the proxy has to say.
 pub(crate) enum ProxyMessage {
-    /// A connection was refused; the client waits for the answer.
+    /// A connection was denied; the client waits for the answer.
     Refused(Refusal, SyncSender<Answer>),
-    /// A name that is not granted was looked up; the client waits until this is heard.
+    /// A name that is not granted was looked up; the client waits until this is handled.
     LookedUp(String, Caller, SyncSender<()>),
-    /// A connection with this number is about to be made; the client waits until this is heard.
+    /// A connection with this number is about to be made; the client waits until this is handled.
     Opening { number: u64, client: Caller, _hold: ClientHold },
     /// It was not made.
     Failed(u64),
@@ -27,7 +27,7 @@ pub(crate) enum ProxyMessage {
     Closed(Connection),
 }
 
-/// The proxy of a run, once somebody has knocked.
+/// The proxy of a run. It starts with the first connection.
 pub(crate) struct Network {
     running: Option<Running>,
     receiver: Receiver<ProxyMessage>,
@@ -56,7 +56,7 @@ impl Network {
         std::iter::once(self.wake.as_fd()).chain(running).collect()
     }
 
-    /// Everything that was told since the last time.
+    /// All messages since the last call.
     pub(crate) fn messages(&mut self) -> Vec<ProxyMessage> {
         let mut messages = Vec::new();
         while let Ok(message) = self.receiver.try_recv() {
@@ -67,18 +67,20 @@ impl Network {
         messages
     }
 
-    /// The name that an address inside stands for.
+    /// The name that an address inside the sandbox was given out for.
     pub(crate) fn name(&self, address: IpAddr) -> Option<Host> {
         self.running.as_ref().and_then(|running| running.name(address))
     }
 
-    /// Ends the proxy, and with it every connection that still stands. Gives what was not heard yet.
+    /// Stops the proxy, and with it every open connection. Returns the messages that were not
+    /// handled yet.
     pub(crate) fn close(mut self) -> Vec<ProxyMessage> {
         self.running = None;
         self.messages()
     }
 
-    /// Whether the proxy has ended by itself. Its sockets are closed then, and nothing passes.
+    /// Whether the proxy has ended without being stopped. Its sockets are closed then, and nothing
+    /// passes.
     pub(crate) fn has_ended(&mut self) -> bool {
         let Some(running) = &self.running else { return false };
         let mut polled = [rustix::event::PollFd::new(running, rustix::event::PollFlags::IN)];
@@ -149,7 +151,7 @@ impl Reporter {
         Ok((Self { line: Mutex::new((sender, writer)) }, receiver, wake))
     }
 
-    /// Fails when there is nobody left to tell.
+    /// Fails if the receiver is gone.
     fn send(&self, message: ProxyMessage) -> bool {
         let Ok(mut line) = self.line.lock() else { return false };
         line.0.send(message).is_ok() && line.1.write_all(&[0]).is_ok()

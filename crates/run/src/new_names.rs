@@ -13,7 +13,7 @@ use model::AbsPath;
 use plan::{Entry, Mark, Marked, Protections, Worktree};
 use sandbox::Operation;
 
-/// The protected names that stood before the run.
+/// The protected names that existed before the run.
 pub(crate) struct NewNames {
     before: BTreeSet<AbsPath>,
     /// Directories that were frozen as a whole: what is in them is as old as they are.
@@ -55,7 +55,7 @@ impl NewNames {
         since: SystemTime,
     ) -> Self {
         let dangling: BTreeSet<_> = dangling.into_iter().collect();
-        // What a link leads to belongs to what stood there.
+        // The target of a link belongs to the name that existed.
         let before = before.into_iter().chain(dangling.iter().cloned()).collect();
         let (frozen, worktree) = (frozen.into_iter().collect(), worktree.cloned());
         let repositories = repositories.into_iter().collect();
@@ -72,7 +72,7 @@ impl NewNames {
         self.made.borrow().clone()
     }
 
-    /// Whether a name stood before the run.
+    /// Whether a name existed before the run.
     pub(crate) fn is_old(&self, path: &AbsPath) -> bool {
         self.before.contains(path) || self.frozen.iter().any(|dir| path.is_within(dir))
     }
@@ -82,15 +82,15 @@ impl NewNames {
         self.repositories.contains(dir)
     }
 
-    /// Whether a repository stood before the run.
+    /// Whether a repository existed before the run.
     pub(crate) fn is_old_repository(&self, git: &AbsPath) -> bool {
-        // A bare one is known by what is in it, and one in ground that is not looked through
-        // beforehand by its age, which nobody can set.
+        // A bare repository is known by its contents. A repository in a tree that is not scanned
+        // beforehand is known by its creation time, which no program can set.
         self.before.range(git..).next().is_some_and(|path| path.is_within(git))
             || made(git).is_some_and(|made| made + COARSE < self.since)
     }
 
-    /// Whether something must not be done to a path although its ground can be written.
+    /// Whether an operation on a path is denied although the directory is writable.
     pub(crate) fn forbids(
         &self,
         protections: &Protections<'_>,
@@ -123,7 +123,7 @@ impl NewNames {
                 | Operation::ChangeMode
                 | Operation::ChangeOwner
                 | Operation::ChangeAttributes => self.is_old_repository(path),
-                // A directory that something is in cannot be removed; git tries it by habit.
+                // A directory that is not empty cannot be removed; git often tries.
                 Operation::Remove => self.is_old(path) && !is_directory(path),
                 _ => true,
             },
@@ -179,7 +179,7 @@ fn made(path: &AbsPath) -> Option<SystemTime> {
     path.as_path().symlink_metadata().ok()?.created().ok()
 }
 
-/// Whether a directory stands there, and no link to one.
+/// Whether a directory exists there, and not a link to one.
 pub(crate) fn is_directory(path: &AbsPath) -> bool {
     path.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
@@ -195,7 +195,8 @@ fn changes_object(path: &AbsPath, operation: Operation) -> bool {
     }
 }
 
-/// The git directory that a path lies in, and the rest of the path. Bare ones are called `name.git`.
+/// The git directory that contains a path, and the rest of the path. Bare ones are called
+/// `name.git`.
 pub(crate) fn repository(path: &AbsPath) -> Option<(AbsPath, PathBuf)> {
     let components: Vec<_> = path.as_path().components().collect();
     let ends = |component: &Component<'_>| component.as_os_str().as_bytes().ends_with(b".git");

@@ -49,7 +49,7 @@ pub struct Report {
     pub lost: Vec<String>,
     /// Programs on `PATH` that the run did not see, with the command that would allow each.
     pub unseen_programs: Vec<(PathBuf, String)>,
-    /// Which limits a control group enforced, and which each process by itself.
+    /// Which limits a control group enforced, and which the limits of each process.
     pub limited_by: String,
     /// What the run used.
     pub usage: Option<Usage>,

@@ -1,4 +1,4 @@
-//! [`Scan`]: what the wall must treat by itself on a piece of ground.
+//! [`Scan`]: finds the entries of a tree that the sandbox must hide or protect.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use policy::{Context, Policy};
 
 use facts::git_config::{Base, named_files};
 
-/// What the wall must treat by itself, while it is looked for.
+/// The entries that the sandbox must hide or protect, while they are collected.
 pub(crate) struct Scan<'a> {
     pub(crate) protections: Protections<'a>,
     pub(crate) resolver: Resolver,
@@ -53,7 +53,8 @@ impl<'a> Scan<'a> {
             let why = Cause::Grant { rule: rule.value.text().into(), origin: rule.origin.clone() };
             let mut add = |path: &AbsPath| {
                 let Ok((target, links)) = self.resolver.follow(path.as_path()) else { return };
-                // Another run may have put a link there that leads to what nobody meant to grant.
+                // Another run may have put a link there, and its target was never meant to be
+                // granted.
                 let private = |path: &AbsPath| match policy::secret(path, &context.home) {
                     None if context.home.is_within(path) => Some("your home"),
                     secret => secret,
@@ -197,7 +198,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Marks what stands at a path, and what that leads to. Whether anything stands there.
+    /// Marks what exists at a path, and what it leads to. Returns whether anything exists there.
     fn mark_there(&mut self, path: &AbsPath, mark: Mark) -> bool {
         let Some(entry) = entry(path.as_path()) else { return false };
         if matches!(entry, Entry::Link(_)) {
@@ -229,7 +230,7 @@ impl<'a> Scan<'a> {
         match (mark, &entry) {
             (_, Entry::Link(_)) => {
                 let target = self.follow(path, mark);
-                // A directory is closed where it lies. No mount would make one of the link.
+                // A directory is closed at its real path. A mount cannot be placed on the link.
                 mark = match mark {
                     Mark::Hidden if target == Some(Entry::Directory) => Mark::ReadOnly,
                     mark => mark,
@@ -265,12 +266,12 @@ impl<'a> Scan<'a> {
             return None;
         }
         let (target, links) = self.resolver.follow(path.as_path()).ok()?;
-        // Whoever changes one of several links changes what the name leads to.
+        // Changing one of several links changes what the name leads to.
         for link in links.into_iter().filter(|link| link != path) {
             let Some(entry @ Entry::Link(_)) = entry(link.as_path()) else { continue };
             self.marked.push(Marked { path: link, mark: Mark::ReadOnly, entry });
         }
-        // What a link lies in itself holds more than what the name is protected for.
+        // A directory that contains the link holds more than what the name is protected for.
         if path.is_within(&target) {
             return None;
         }
@@ -332,7 +333,7 @@ impl<'a> Scan<'a> {
     }
 }
 
-/// What stands at a path.
+/// What exists at a path.
 pub(crate) fn entry(path: &Path) -> Option<Entry> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,

@@ -63,7 +63,7 @@ pub(crate) fn survey(
     for root in &roots {
         scan.look_through(root);
     }
-    // What is told about a run is not the run's to write.
+    // The run must not write the file that its events go to.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     let output = output.and_then(|path| AbsPath::lexical(&path).ok());
     if let Some(path) = output.filter(|path| roots.iter().any(|root| path.is_within(root))) {
@@ -102,8 +102,8 @@ pub(crate) fn survey(
     Survey { machine, dangling, repositories, left_out, created }
 }
 
-/// Which candidates there are. Home, and every directory in which one stands for all names with its
-/// beginning, are listed once, and then nothing need be looked for that is not in them.
+/// Which candidates exist. Home, and every directory with a candidate that ends in `*`, is listed
+/// once. After that, nothing that is missing in the listing needs a lookup.
 fn candidates(all: Vec<PathBuf>, home: &AbsPath) -> BTreeMap<OsString, Entry> {
     let beginning = |path: &PathBuf| {
         path.file_name().and_then(|name| name.as_bytes().strip_suffix(b"*")).map(<[u8]>::to_vec)
@@ -147,7 +147,7 @@ fn agent_state(agent: &Agent, context: &Context, purpose: Purpose) -> AgentState
     };
     for made in needs.made.iter().filter_map(|text| at(text)) {
         if purpose == Purpose::Run && made.parent().as_path().is_dir() {
-            // The agent would make it by itself; without it nothing it keeps there is kept.
+            // The agent would create it. Without it, nothing in it is kept.
             let _ = std::fs::create_dir(made.as_path());
         }
     }
@@ -171,7 +171,7 @@ fn agent_state(agent: &Agent, context: &Context, purpose: Purpose) -> AgentState
     }
 }
 
-/// What stands on a run's writable ground now.
+/// What exists now where the run may write.
 pub(crate) struct Now {
     /// Protected names.
     pub(crate) marked: Vec<Marked>,
@@ -181,7 +181,7 @@ pub(crate) struct Now {
     pub(crate) heads: Vec<AbsPath>,
 }
 
-/// Protected names that stand on a run's writable ground now.
+/// Protected names that exist now where the run may write.
 pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]) -> Now {
     look_now(policy, context, &roots(policy, context, grants))
 }
@@ -197,7 +197,7 @@ pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> 
     Now { marked, unreadable, heads }
 }
 
-/// The trees in which single entries may have to be treated by themselves.
+/// The trees that may contain entries to hide or protect.
 fn roots(policy: &Policy, context: &Context, grants: &[Grant]) -> Vec<AbsPath> {
     let hides = !policy.filesystem.deny_read.is_empty();
     let writable = policy.level.value >= Level::Readwrite;

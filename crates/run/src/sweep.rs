@@ -1,7 +1,8 @@
-//! After a run: whatever appeared under a protected name is moved aside and told.
+//! After a run: everything that appeared under a protected name is moved aside and reported.
 //!
-//! Such names cannot be mounted over before they exist, and a call that is watched can be made to
-//! look like another. So their coming is refused, and looked for once more at the end.
+//! Such names cannot be mounted over before they exist, and a program can change the arguments of a
+//! system call after it was checked. So creating them is denied during the run, and the tree is
+//! checked once more at the end.
 
 use std::ffi::OsStr;
 use std::fs::Permissions;
@@ -34,7 +35,7 @@ pub(crate) fn sweep(
     new_names: &NewNames,
     since: SystemTime,
 ) -> Vec<Tampering> {
-    // Elsewhere somebody else made it: a repository can have links that lead anywhere.
+    // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
         path.is_within(&setup.context.workspace) || grants.iter().any(given)
@@ -44,7 +45,7 @@ pub(crate) fn sweep(
     let mut found: Vec<_> = new_names.dangling().filter(made).map(led).collect();
     let (policy, context) = (&setup.loaded.policy, &setup.context);
     let mut now = survey::protected_now(policy, context, grants);
-    // What the run made where nobody looks, because there is too much.
+    // What the run created in a tree that is too large to be scanned.
     let unseen = |git: &AbsPath| {
         policy.level.value == Level::Full && git.is_within(&context.home) && !written(git)
     };
@@ -90,8 +91,8 @@ pub(crate) fn sweep(
     found
 }
 
-/// A directory that was made readable and writable, to be looked through and mended. Nothing on
-/// the way to it is a link: another run may be at work here, and could lead us anywhere.
+/// A directory that was made readable and writable, so that it can be searched and repaired. No
+/// component of its path is a link: another run may be active here, and could lead us anywhere.
 struct Opened {
     directory: OwnedFd,
     mode: u32,
@@ -109,7 +110,7 @@ impl Opened {
         .ok()?;
         let mode = rustix::fs::fstat(&directory).ok()?.st_mode & 0o7777;
         let opened = Self { directory, mode };
-        // Where that fails, whatever is tried next fails too, and that is told.
+        // If that fails, the next operation fails too, and that is reported.
         opened.set(mode | OPEN);
         Some(opened)
     }
@@ -170,7 +171,7 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
         return Vec::new();
     }
     let new = counts(hooks);
-    // A hook can be run although nobody can list it.
+    // A hook can be run even if its directory cannot be listed.
     let opened = Opened::new(hooks);
     let found = match hooks.read_dir() {
         Ok(entries) => entries
@@ -259,14 +260,14 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
         return None;
     }
     let tampering = aside(&head, "this worktree was switched to another branch");
-    // Whatever stands there by now is not written through.
+    // `create_new` does not write through anything that exists there by now.
     let new = std::fs::OpenOptions::new().write(true).create_new(true).open(&head);
     let _ = new.and_then(|mut new| writeln!(new, "{}", worktree.head));
     Some(tampering)
 }
 
-/// Moves something aside, so that nothing is lost and nothing acts on it. Nothing that a link on the
-/// way leads to is touched: it is somebody else's.
+/// Moves an entry aside, so that nothing is lost and nothing acts on it. The target of a link on
+/// the way is not touched, because it may belong to another program.
 fn aside(path: &Path, what: &str) -> Tampering {
     let moved_to = move_aside(path).map(|to| to.display().to_string());
     Tampering { path: path.display().to_string(), moved_to, what: what.into() }

@@ -105,7 +105,7 @@ mod tests {
         checkout(&genuine, &base.join("repo/.git/worktrees/genuine"), "../..");
         let common = AbsPath::lexical(&base.join("repo/.git")).unwrap();
         assert_eq!(found(&genuine), Some(common));
-        // What a checkout brings by itself, and where somebody keeps checkouts.
+        // What a checkout may contain, and a directory in which a user keeps checkouts.
         let fake = base.join("worktrees/fake");
         checkout(&fake, &fake, "../..");
         assert_eq!(found(&fake), None);

@@ -26,14 +26,15 @@ impl Monitor<'_, '_> {
         })
     }
 
-    /// The same for what the proxy refused.
+    /// The same for what the proxy denied.
     fn refuse(&mut self, class: Class, refusal: &Refusal, program: Program) -> Ruling {
         self.learned.connect(&refusal.host, refusal.port);
         let target = format!("{}:{}", refusal.host, refusal.port);
         self.refuse_connection(class, target, refusal.reason.clone(), program)
     }
 
-    /// Tools look names up without wanting to connect: refused, and no reason to stop by itself.
+    /// Tools look names up without wanting to connect. That is denied, and is not a reason to stop
+    /// the run unless the policy says so.
     fn looked_up(&mut self, name: String, who: impl Fn() -> Program) -> Ruling {
         let class = match self.setup.loaded.policy.violation.lookups.value {
             ViolationAction::Stop if self.action == ViolationAction::Stop => Class::Stop,
@@ -97,7 +98,7 @@ impl Monitor<'_, '_> {
         });
     }
 
-    /// The run is over: connections that stood until now, and what was refused in its last moment.
+    /// The run is over: reports the connections that were still open, and what was denied last.
     pub(crate) fn close_network(&mut self) {
         let Some(network) = self.network.take() else { return };
         // The first of them has had its say.

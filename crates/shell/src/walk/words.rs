@@ -96,7 +96,7 @@ impl Walk {
             }
             ast::WordPart::ProcessSubstitution { body, .. } => {
                 text.inner.extend(self.substitution(body, part.span, source, state));
-                // The commands in it are judged by themselves; to this one it is a pipe.
+                // The commands in it are judged separately; to this one it is a pipe.
                 text.push("/dev/fd/63");
             }
             ast::WordPart::ArithmeticExpansion { expression_word_ast, .. } => {
