@@ -39,7 +39,7 @@ pub struct Agent {
     pub decode: fn(&[u8]) -> Result<Event, DecodeError>,
     /// Writes the answer, with notices for the user.
     pub encode: fn(&Event, &Decision, &[String]) -> Reply,
-    /// Tells the agent something at its start.
+    /// Gives the agent a text at its start.
     pub tell: fn(event: &str, text: &str) -> Reply,
     /// The variable that names a file whose lines every later shell of the session reads.
     pub env_file_variable: Option<&'static str>,
@@ -54,10 +54,10 @@ pub struct Caps {
     pub ask: bool,
 }
 
-/// What an agent reads back by itself outside the workspace, as patterns.
+/// What an agent reads back without being asked outside the workspace, as patterns.
 ///
-/// `{session}` is the agent's session, `{project}` the workspace as the agent spells it in names
-/// of its own files, `{uid}` the user's number.
+/// `{session}` is the agent's session, `{project}` the workspace as the agent spells it in names of
+/// its own files, `{uid}` the user's number.
 #[derive(Debug, Clone, Copy)]
 pub struct OwnFiles {
     /// Below its configuration directory.

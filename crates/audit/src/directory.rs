@@ -35,7 +35,7 @@ pub(crate) struct Directory {
 /// Why the directory or one of its files cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The operating system refused.
+    /// The operating system returned an error.
     #[error("cannot open `{}`: {reason}", path.display())]
     Refused {
         /// The file or directory.

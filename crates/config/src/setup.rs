@@ -1,4 +1,4 @@
-//! Everything that is fixed before a call is looked at: places, workspace, policy, ground.
+//! Everything that is fixed before a call is looked at: places, workspace, policy, context.
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ pub struct Options {
     pub phase: Option<String>,
     /// The level.
     pub level: Option<Level>,
-    /// The workspace was named for a run, which asks for consent by itself.
+    /// The workspace was named for a run, which asks for consent itself.
     pub inside_run: bool,
 }
 
@@ -112,7 +112,7 @@ impl Setup {
     }
 }
 
-/// Where the agent was started: fixed by whoever started it, never by a call.
+/// Where the agent was started: fixed by the process that started it, never by a call.
 struct Start {
     workspace: PathBuf,
     /// Where relative paths of the command line and the environment start. A call can change the
@@ -190,7 +190,7 @@ fn own_files(
     own
 }
 
-/// What the agent reads back by itself, from its table.
+/// What the agent reads back without being asked, from its table.
 fn agent_files(
     agent: &Agent,
     places: &Places,

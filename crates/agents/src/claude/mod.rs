@@ -44,7 +44,7 @@ pub(crate) const AGENT: Agent = Agent {
             ("hooks", Shape::Hooks),
         ],
     },
-    // Found by running 2.1.325 and reading what it tells the model to read. Other sessions, other
+    // Found by running 2.1.325 and reading what it asks the model to read. Other sessions, other
     // projects and transcripts stay closed.
     own_files: OwnFiles {
         in_config_dir: &[

@@ -111,7 +111,7 @@ fn behind_colon(scanner: Scanner<'_>, at: usize, name: Name) -> Option<Range<usi
     let value = given(scanner, value_at)?;
     let text = scanner.part(value.clone());
     if value.start > value_at || text.ends_with(':') {
-        // A scheme stood before it, or it is a name itself.
+        // A scheme comes before it, or it is a name itself.
         return (value.start > value_at).then_some(value);
     }
     let has_letter = text.bytes().any(|byte| byte.is_ascii_alphabetic());
@@ -227,7 +227,7 @@ fn skip_blanks(scanner: Scanner<'_>, at: usize) -> usize {
     scanner.text.len() - rest.len()
 }
 
-/// Whether a value says nothing by itself: a word such as `true`, or a reference such as `$NAME`.
+/// Whether a value alone reveals nothing: a word such as `true`, or a reference such as `$NAME`.
 fn is_plain(value: &str) -> bool {
     is_plain_word(value) || is_reference(value)
 }

@@ -117,8 +117,8 @@ fn row(line: &Line, doctor: &BTreeSet<String>) -> Vec<String> {
     }
 }
 
-/// What was tried and, unless it was allowed, what stands against it: the notes name the path or
-/// the host, which the actions of a run do not.
+/// What was tried and, unless it was allowed, why it was denied: the notes name the path or the
+/// host, which the actions of a run do not.
 fn what(record: &Record) -> String {
     let actions = record.actions.iter().map(super::describe).collect::<Vec<_>>().join(", ");
     if record.verdict == Verdict::Allow || record.notes.is_empty() {

@@ -61,7 +61,7 @@ fn wanted(places: &Places, trust: &Trust, files: &[PathBuf]) -> Result<Vec<Wante
         if trust.holds(path, &text) {
             shown.push_str(&format!("{name} is trusted already\n"));
         } else if widening.is_empty() {
-            // Content that was trusted earlier must not become trusted again by itself.
+            // Content that was trusted earlier must not become trusted again without consent.
             trust.forget(path).map_err(Failure::new)?;
             shown.push_str(&format!("{name} allows nothing more, so it needs no trust\n"));
         } else {

@@ -88,7 +88,7 @@ fn is_message(command: &Command) -> bool {
         )
 }
 
-/// The path a word means, where it does not move by itself because its directory has.
+/// The path a word means. `None` for a relative word whose directory moves too.
 fn absolute(
     value: &str,
     tilde: bool,

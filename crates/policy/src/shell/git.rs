@@ -102,7 +102,7 @@ pub(super) fn lower(lower: &mut Lower<'_>, command: &Command, place: &Place<'_>)
     let clones = git.subcommand.value.known() == Some("clone");
     let place = Place { dir: &here, home: place.home };
     if clones {
-        // A clone works on no repository; where it lands is judged by itself.
+        // A clone works on no repository; where it lands is judged separately.
     } else if matches!(place.dir, Dir::Unknown(_)) {
         lower.opaque(part, "cannot determine which repository it works on");
     } else if let Dir::Known(dir) = place.dir {

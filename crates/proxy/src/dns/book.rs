@@ -38,7 +38,7 @@ impl Book {
         Some(address)
     }
 
-    /// The name that an address stands for.
+    /// The name that an address was given out for.
     pub(crate) fn host(&self, address: IpAddr) -> Option<Host> {
         let IpAddr::V4(address) = address else { return None };
         let index = address.to_bits().checked_sub(FIRST)?;

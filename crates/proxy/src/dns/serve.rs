@@ -65,8 +65,8 @@ async fn question(client: &mut Wire) -> Option<BytesMut> {
     }
 }
 
-/// The answer to one message. For a name that is not allowed it is "no such name", because resolvers
-/// would repeat a query that is refused.
+/// The answer to one message. For a name that is not allowed it is "no such name", because
+/// resolvers would repeat a query that is answered with REFUSED.
 async fn answer(core: &Core, bytes: &[u8], client: Caller) -> Option<Vec<u8>> {
     let question = match Question::parse(bytes) {
         Ok(question) => question,

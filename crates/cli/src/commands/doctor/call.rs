@@ -39,8 +39,8 @@ pub(super) fn try_out(setup: &Setup, path: &Path, event: &str, hook: &HookComman
     checks
 }
 
-/// Starts a session in the audit log, so that the calls below can be told from an agent's. Only this
-/// process can know the session's name, so no call of an agent can pass for one of these.
+/// Starts a session in the audit log, so that the calls below can be distinguished from an agent's.
+/// Only this process can know the session's name, so no call of an agent can pass for one of these.
 fn announce(setup: &Setup) -> String {
     let now = SystemTime::now();
     let since = now.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();

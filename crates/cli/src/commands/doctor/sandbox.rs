@@ -83,7 +83,7 @@ fn prove(setup: &Setup) -> Result<Vec<Check>, String> {
 }
 
 fn kind(started: &Value) -> Check {
-    // The key is called `wall` in events.
+    // Events call the sandbox `wall`.
     let sandbox = &started["wall"];
     let word = |key: &str| sandbox[key].as_str().unwrap_or("nothing").to_owned();
     let landlock = &sandbox["landlock"];

@@ -17,7 +17,7 @@ pub(super) enum Meaning {
     Loose,
     /// Hardly ever a path: counts where it would lead out.
     Hint,
-    /// Something below a path field, in a field that says nothing by itself.
+    /// Something below a path field, in a field whose own name says nothing.
     Inherited,
     /// A pattern of paths.
     Glob,
@@ -168,7 +168,7 @@ pub(super) fn of(key: &str, kind: Kind) -> Meaning {
     }
 }
 
-/// Whether a word by itself names a path.
+/// Whether a word alone names a path.
 pub(super) fn is_path_word(word: &str) -> bool {
     of_word(word) == Meaning::Path
 }

@@ -124,7 +124,7 @@ impl Fetching<'_, '_> {
             let Some(value) = &option.value else { continue };
             let relative_to_dir = options.files_below_dir && value.known().is_some_and(stays_below);
             if relative_to_dir {
-                // It lands below the directory, which is judged by itself.
+                // It lands below the directory, which is judged separately.
                 placed |= dir_given;
                 continue;
             }
