@@ -6,7 +6,7 @@
 //! come with a cloned repository. The same rule applies to a file that an environment variable names
 //! inside the project.
 //!
-//! [`keys`] lists every key. This crate reads files; it writes only the trust store.
+//! `keys.rs` lists every key. This crate reads files; it writes only the trust store.
 
 mod check;
 mod diagnose;

@@ -10,7 +10,7 @@ pub struct Caller {
     /// The client's own end.
     pub end: SocketAddr,
     /// The listener's end.
-    pub door: SocketAddr,
+    pub listener: SocketAddr,
 }
 
 /// How bytes are carried.

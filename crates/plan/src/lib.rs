@@ -352,7 +352,7 @@ fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
             }
             (_, None) => {}
             (Use::Read, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Read, Cause::Toolchain)
+                layout.put_entry(&path, entry, Kind::Read, Cause::Toolchain);
             }
             (Use::Overlay | Use::Layered, Some(entry)) => {
                 layout.put_entry(&path, entry, Kind::Overlay, Cause::PrivateToolchain);

@@ -34,7 +34,7 @@ pub(crate) fn denials(setup: &Setup) -> Result<(), Error> {
 
 /// Lines of project files that would widen what is allowed, and that the user has not trusted.
 pub(crate) fn trust(setup: &Setup) -> Result<(), Error> {
-    let lines: Vec<_> = setup.loaded.untrusted().map(|line| line.to_string()).collect();
+    let lines: Vec<_> = setup.loaded.untrusted().map(ToString::to_string).collect();
     if lines.is_empty() { Ok(()) } else { Err(untrusted(lines)) }
 }
 

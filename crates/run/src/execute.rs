@@ -55,7 +55,7 @@ struct Run<'a> {
     stop: Option<BorrowedFd<'a>>,
 }
 
-impl<'a> Run<'a> {
+impl Run<'_> {
     fn execute(&self, prefork: Option<Prefork>, events: &mut Sink<'_>) -> Result<Report, Error> {
         let Prepared { setup, machine, plan, .. } = self.prepared;
         let clock = Instant::now();

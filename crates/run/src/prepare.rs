@@ -18,7 +18,8 @@ pub struct Prepared {
     pub(crate) repositories: Vec<AbsPath>,
     pub(crate) network: NetworkRules,
     /// What was created for the run; gone again with this value.
-    pub(crate) _created: [Created; 2],
+    #[expect(dead_code, reason = "kept for what happens when it is dropped")]
+    pub(crate) created: [Created; 2],
     /// The agent that is run, if the command is one.
     pub(crate) agent: Option<&'static agents::Agent>,
     /// What a run would be, as data.
@@ -75,9 +76,18 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
-    let _created = [own, created];
     let notices = left_out;
-    Ok(Prepared { setup, machine, dangling, repositories, network, _created, agent, plan, notices })
+    Ok(Prepared {
+        setup,
+        machine,
+        dangling,
+        repositories,
+        network,
+        created: [own, created],
+        agent,
+        plan,
+        notices,
+    })
 }
 
 /// The rules about hosts. An agent's essential domains are allowed only if it is the agent that runs.

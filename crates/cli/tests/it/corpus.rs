@@ -23,10 +23,10 @@ struct Row {
 
 #[test]
 fn every_row_of_the_corpus_is_decided_as_expected() {
-    let world = HookEnv::new();
-    world.write(
+    let env = HookEnv::new();
+    env.write(
         "home/.config/ringwall/ringwall.toml",
-        &world.fill(
+        &env.fill(
             "[filesystem]\ndeny_read = [\"**/.env\", \"**/gr\u{fc}n.key\"]\n\
              allow_read = [\"{root}/outside/granted\"]\n\
              [network]\ndenied_domains = [\"tracker.example.org\"]\n",
@@ -37,9 +37,9 @@ fn every_row_of_the_corpus_is_decided_as_expected() {
     let rows: Vec<Row> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut misses = Vec::new();
     for row in &rows {
-        let input: Value = serde_json::from_str(&world.fill(&row.input.to_string())).unwrap();
-        let cwd = world.fill(row.cwd.as_deref().unwrap_or("{project}"));
-        let answer = world.hook_event(&json!({
+        let input: Value = serde_json::from_str(&env.fill(&row.input.to_string())).unwrap();
+        let cwd = env.fill(row.cwd.as_deref().unwrap_or("{project}"));
+        let answer = env.hook_event(&json!({
             "session_id": "corpus", "cwd": cwd, "permission_mode": "default",
             "hook_event_name": "PreToolUse", "tool_name": row.tool, "tool_input": input,
         }));

@@ -21,16 +21,16 @@ fn every_example_is_valid_and_has_no_warnings() {
     let examples = examples();
     assert!(examples.len() >= AT_LEAST, "{examples:?}");
     for example in examples {
-        let world = HookEnv::new();
+        let env = HookEnv::new();
         // A rule about a file in a directory that does not exist is a warning.
         for dir in ["deploy", "docs", "migrations"] {
-            std::fs::create_dir(world.project().join(dir)).unwrap();
+            std::fs::create_dir(env.project().join(dir)).unwrap();
         }
         let text = std::fs::read_to_string(&example).unwrap();
-        world.write("project/ringwall.toml", &text);
-        world.said(&["trust", "--yes"]);
+        env.write("project/ringwall.toml", &text);
+        env.said(&["trust", "--yes"]);
         let checked: Value =
-            serde_json::from_str(&world.said(&["policy", "check", "--json"])).unwrap();
+            serde_json::from_str(&env.said(&["policy", "check", "--json"])).unwrap();
         for key in ["warnings", "untrusted"] {
             assert_eq!(checked[key], Value::Array(Vec::new()), "{key} of {}", example.display());
         }
@@ -40,9 +40,9 @@ fn every_example_is_valid_and_has_no_warnings() {
 #[test]
 fn every_example_is_accepted_by_name() {
     for example in examples() {
-        let world = HookEnv::new();
+        let env = HookEnv::new();
         let example = example.to_str().unwrap();
-        let shown = world.said(&["policy", "show", "--config", example]);
+        let shown = env.said(&["policy", "show", "--config", example]);
         assert!(shown.contains("examples/config/"), "{shown}");
     }
 }
@@ -51,9 +51,9 @@ fn every_example_is_accepted_by_name() {
 #[test]
 fn every_host_in_an_example_is_below_example_org() {
     for example in examples() {
-        let world = HookEnv::new();
+        let env = HookEnv::new();
         let args = ["policy", "show", "--json", "--config", example.to_str().unwrap()];
-        let shown: Value = serde_json::from_str(&world.said(&args)).unwrap();
+        let shown: Value = serde_json::from_str(&env.said(&args)).unwrap();
         for row in shown["values"].as_array().unwrap() {
             let is_host = row["key"].as_str().unwrap().ends_with("_domains");
             if is_host && let Some(host) = row["value"].as_str() {

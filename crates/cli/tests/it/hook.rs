@@ -15,16 +15,16 @@ fn bash(command: &str) -> serde_json::Value {
 
 #[test]
 fn an_ordinary_call_is_answered_with_silence() {
-    let world = HookEnv::new();
-    let answer = world.hook("Bash", &bash("ls"));
+    let env = HookEnv::new();
+    let answer = env.hook("Bash", &bash("ls"));
     assert_eq!((answer.code, answer.stdout.as_str(), answer.stderr.as_str()), (Some(0), "", ""));
 }
 
 #[test]
 fn a_refusal_names_the_path_the_rule_and_the_exact_way_out() {
-    let world = HookEnv::new();
-    let secret = world.root.join("outside/secret.txt");
-    let answer = world.hook("Read", &json!({"file_path": secret}));
+    let env = HookEnv::new();
+    let secret = env.root.join("outside/secret.txt");
+    let answer = env.hook("Read", &json!({"file_path": secret}));
     assert_eq!(answer.verdict(), "deny");
     let reason = answer.reason();
     for part in [
@@ -32,7 +32,7 @@ fn a_refusal_names_the_path_the_rule_and_the_exact_way_out() {
         "outside the workspace",
         "rule workspace, built in",
         &format!("ringwall grant read {}", secret.display()),
-        &world.project().join("ringwall.toml").display().to_string(),
+        &env.project().join("ringwall.toml").display().to_string(),
     ] {
         assert!(reason.contains(part), "{part} in {reason}");
     }
@@ -40,31 +40,31 @@ fn a_refusal_names_the_path_the_rule_and_the_exact_way_out() {
 
 #[test]
 fn the_way_out_in_a_refusal_works_when_pasted() {
-    let world = HookEnv::new();
-    let odd = world.write("outside/it's [1] * odd.txt", "x");
-    let answer = world.hook("Read", &json!({"file_path": odd}));
+    let env = HookEnv::new();
+    let odd = env.write("outside/it's [1] * odd.txt", "x");
+    let answer = env.hook("Read", &json!({"file_path": odd}));
     let reason = answer.reason();
     let command = reason.split('`').nth(1).unwrap().to_owned();
     let command = command.replacen("ringwall", &format!("'{}'", crate::hook_env::BINARY), 1);
-    let status = world.command("/bin/sh").arg("-c").arg(&command).output().unwrap().status;
+    let status = env.command("/bin/sh").arg("-c").arg(&command).output().unwrap().status;
     assert!(status.success(), "{command}");
-    assert_eq!(world.hook("Read", &json!({"file_path": odd})).verdict(), "allow");
-    let neighbour = world.write("outside/it's 1 xx odd.txt", "x");
-    assert_eq!(world.hook("Read", &json!({"file_path": neighbour})).verdict(), "deny");
+    assert_eq!(env.hook("Read", &json!({"file_path": odd})).verdict(), "allow");
+    let neighbour = env.write("outside/it's 1 xx odd.txt", "x");
+    assert_eq!(env.hook("Read", &json!({"file_path": neighbour})).verdict(), "deny");
 }
 
 #[test]
 fn no_library_can_be_put_into_the_hook_by_its_environment() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     if is_loaded_by_another(std::path::Path::new(crate::hook_env::BINARY)) {
         eprintln!("skipped: the program is not linked in one piece; there is no libc.a of 2.34");
         return;
     }
-    let source = world.write(
+    let source = env.write(
         "project/evil.c",
         "#include <unistd.h>\n__attribute__((constructor)) static void begin(void) { _exit(0); }",
     );
-    let library = world.project().join("evil.so");
+    let library = env.project().join("evil.so");
     let mut compiler = std::process::Command::new("cc");
     let made = compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
     assert!(made.unwrap().success());
@@ -72,15 +72,15 @@ fn no_library_can_be_put_into_the_hook_by_its_environment() {
         command.env("LD_PRELOAD", &library).output().unwrap().status.code()
     };
     // So it works on others.
-    assert_eq!(ended(world.command("/bin/false")), Some(0));
-    let mut hook = world.hook_command();
-    hook.env("LD_PRELOAD", &library).env("LD_LIBRARY_PATH", world.project());
-    let secret = world.root.join("outside/secret.txt");
+    assert_eq!(ended(env.command("/bin/false")), Some(0));
+    let mut hook = env.hook_command();
+    hook.env("LD_PRELOAD", &library).env("LD_LIBRARY_PATH", env.project());
+    let secret = env.root.join("outside/secret.txt");
     let event = json!({
         "hook_event_name": "PreToolUse",
         "tool_name": "Read",
         "tool_input": {"file_path": secret},
-        "cwd": world.project(),
+        "cwd": env.project(),
     });
     assert_eq!(feed(hook, event.to_string().as_bytes()).verdict(), "deny");
 }
@@ -97,7 +97,7 @@ fn is_loaded_by_another(program: &std::path::Path) -> bool {
 
 #[test]
 fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let deep = "[".repeat(100_000);
     let inputs: [&[u8]; 8] = [
         b"",
@@ -110,7 +110,7 @@ fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
         deep.as_bytes(),
     ];
     for input in inputs {
-        let answer = feed(world.hook_command(), input);
+        let answer = feed(env.hook_command(), input);
         assert_eq!(
             answer.code,
             Some(2),
@@ -124,14 +124,14 @@ fn bytes_that_are_no_call_are_blocked_with_a_line_on_stderr() {
 
 #[test]
 fn a_fifty_megabyte_event_is_blocked_within_a_second() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let event = json!({
-        "hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": world.project(),
-        "tool_input": {"file_path": world.project().join("big"), "content": "a".repeat(50 << 20)},
+        "hook_event_name": "PreToolUse", "tool_name": "Write", "cwd": env.project(),
+        "tool_input": {"file_path": env.project().join("big"), "content": "a".repeat(50 << 20)},
     });
     let bytes = event.to_string().into_bytes();
     let started = Instant::now();
-    let answer = feed(world.hook_command(), &bytes);
+    let answer = feed(env.hook_command(), &bytes);
     assert_eq!(answer.code, Some(2));
     assert!(answer.stderr.contains("larger than 16 MiB"), "{}", answer.stderr);
     // Generous: this machine may be busy. The promise is that the deadline exists.
@@ -140,8 +140,8 @@ fn a_fifty_megabyte_event_is_blocked_within_a_second() {
 
 #[test]
 fn an_input_that_never_ends_is_blocked_by_the_deadline() {
-    let world = HookEnv::new();
-    let mut command = world.hook_command();
+    let env = HookEnv::new();
+    let mut command = env.hook_command();
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -158,8 +158,8 @@ fn an_input_that_never_ends_is_blocked_by_the_deadline() {
 
 #[test]
 fn a_closed_stdout_is_a_block() {
-    let world = HookEnv::new();
-    let mut command = world.hook_command();
+    let env = HookEnv::new();
+    let mut command = env.hook_command();
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -177,11 +177,11 @@ fn a_closed_stdout_is_a_block() {
 #[cfg(feature = "test-hooks")]
 #[test]
 fn a_panic_and_a_stall_end_as_a_block() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for (fault, said) in
         [("panic", "internal error at "), ("stall", "no decision within the time limit")]
     {
-        let mut command = world.hook_command();
+        let mut command = env.hook_command();
         command.env("RINGWALL_FAULT", fault);
         let event = json!({"tool_name": "Bash", "tool_input": bash("ls")});
         let answer = feed(command, event.to_string().as_bytes());
@@ -192,9 +192,9 @@ fn a_panic_and_a_stall_end_as_a_block() {
 
 #[test]
 fn a_wrong_command_line_is_a_block_too() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for args in [&["hook"][..], &["hook", "nobody"], &["hook", "claude", "--level", "root"]] {
-        let output = world.ringwall(args);
+        let output = env.ringwall(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(!output.stderr.is_empty());
     }
@@ -202,21 +202,21 @@ fn a_wrong_command_line_is_a_block_too() {
 
 #[test]
 fn on_error_allow_lets_pass_what_cannot_be_judged_and_says_so() {
-    let world = HookEnv::new();
-    world.write("home/.config/ringwall/ringwall.toml", "[guard]\non_error = \"allow\"\n");
-    let answer = feed(world.hook_command(), b"not json");
+    let env = HookEnv::new();
+    env.write("home/.config/ringwall/ringwall.toml", "[guard]\non_error = \"allow\"\n");
+    let answer = feed(env.hook_command(), b"not json");
     assert_eq!(answer.code, Some(0));
     assert!(answer.stderr.contains("allowed (guard.on_error)"), "{}", answer.stderr);
     // A refusal is a result, not an error.
-    assert_eq!(world.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "deny");
-    assert!(world.said(&["audit", "tail", "--json"]).contains("guard.on_error is"));
+    assert_eq!(env.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "deny");
+    assert!(env.said(&["audit", "tail", "--json"]).contains("guard.on_error is"));
 }
 
 #[test]
 fn a_broken_configuration_refuses_everything_and_says_where() {
-    let world = HookEnv::new();
-    world.write("project/ringwall.toml", "[filesystem]\nallow_raed = [\"/\"]\n");
-    let answer = world.hook("Bash", &bash("ls"));
+    let env = HookEnv::new();
+    env.write("project/ringwall.toml", "[filesystem]\nallow_raed = [\"/\"]\n");
+    let answer = env.hook("Bash", &bash("ls"));
     assert_eq!(answer.verdict(), "deny");
     let reason = answer.reason();
     assert!(reason.contains("ringwall.toml:2: unknown key `filesystem.allow_raed`"), "{reason}");
@@ -225,41 +225,40 @@ fn a_broken_configuration_refuses_everything_and_says_where() {
 
 #[test]
 fn an_untrusted_project_file_is_ignored_where_it_widens_and_the_refusal_says_so() {
-    let world = HookEnv::new();
-    world.write("project/ringwall.toml", "[filesystem]\nallow_read = [\"/etc\"]\n");
-    let answer = world.hook("Read", &json!({"file_path": "/etc/passwd"}));
+    let env = HookEnv::new();
+    env.write("project/ringwall.toml", "[filesystem]\nallow_read = [\"/etc\"]\n");
+    let answer = env.hook("Read", &json!({"file_path": "/etc/passwd"}));
     assert_eq!(answer.verdict(), "deny");
     assert!(
         answer.stdout.contains("are not trusted; `ringwall policy check` shows them"),
         "{}",
         answer.stdout
     );
-    world.said(&["trust", "--yes"]);
-    assert_eq!(world.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "allow");
+    env.said(&["trust", "--yes"]);
+    assert_eq!(env.hook("Read", &json!({"file_path": "/etc/passwd"})).verdict(), "allow");
 }
 
 #[test]
 fn the_workspace_is_where_the_agent_was_started_not_where_the_call_says() {
-    let world = HookEnv::new();
-    let secret = world.root.join("outside/secret.txt");
+    let env = HookEnv::new();
+    let secret = env.root.join("outside/secret.txt");
     let event = json!({
-        "hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": world.root.join("outside"),
+        "hook_event_name": "PreToolUse", "tool_name": "Read", "cwd": env.root.join("outside"),
         "tool_input": {"file_path": "secret.txt"},
     });
-    assert_eq!(world.hook_event(&event).verdict(), "deny", "{}", secret.display());
+    assert_eq!(env.hook_event(&event).verdict(), "deny", "{}", secret.display());
     // Without the client's variable it is the git root of where the hook was started.
-    let mut command = world.command(crate::hook_env::BINARY);
-    command.args(["hook", "claude"]).current_dir(world.project().join("src"));
-    let inside =
-        json!({"tool_name": "Read", "tool_input": {"file_path": world.project().join("x")}});
+    let mut command = env.command(crate::hook_env::BINARY);
+    command.args(["hook", "claude"]).current_dir(env.project().join("src"));
+    let inside = json!({"tool_name": "Read", "tool_input": {"file_path": env.project().join("x")}});
     assert_eq!(feed(command, inside.to_string().as_bytes()).verdict(), "allow");
 }
 
 #[test]
 fn a_home_directory_is_no_workspace() {
-    let world = HookEnv::new();
-    for dir in [world.home(), world.root.clone(), "/".into()] {
-        let mut command = world.hook_command();
+    let env = HookEnv::new();
+    for dir in [env.home(), env.root.clone(), "/".into()] {
+        let mut command = env.hook_command();
         command.env("CLAUDE_PROJECT_DIR", &dir);
         let event = json!({"tool_name": "Read", "tool_input": {"file_path": dir.join("x")}});
         let answer = feed(command, event.to_string().as_bytes());
@@ -270,22 +269,21 @@ fn a_home_directory_is_no_workspace() {
 
 #[test]
 fn a_workspace_reached_through_a_link_is_the_same_workspace() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for file in ["project-link/src/main.rs", "project/src/main.rs"] {
-        let mut command = world.hook_command();
-        command.env("CLAUDE_PROJECT_DIR", world.root.join("project-link"));
-        let event =
-            json!({"tool_name": "Read", "tool_input": {"file_path": world.root.join(file)}});
+        let mut command = env.hook_command();
+        command.env("CLAUDE_PROJECT_DIR", env.root.join("project-link"));
+        let event = json!({"tool_name": "Read", "tool_input": {"file_path": env.root.join(file)}});
         assert_eq!(feed(command, event.to_string().as_bytes()).verdict(), "allow", "{file}");
     }
 }
 
 #[test]
 fn levels_and_phases_can_be_chosen_on_the_command_line() {
-    let world = HookEnv::new();
-    let write = |name: &str| json!({"tool_name": "Write", "tool_input": {"file_path": world.project().join(name)}});
+    let env = HookEnv::new();
+    let write = |name: &str| json!({"tool_name": "Write", "tool_input": {"file_path": env.project().join(name)}});
     let judged = |args: &[&str], name: &str| {
-        let mut command = world.hook_command();
+        let mut command = env.hook_command();
         command.args(args);
         feed(command, write(name).to_string().as_bytes()).verdict()
     };
@@ -298,39 +296,38 @@ fn levels_and_phases_can_be_chosen_on_the_command_line() {
 
 #[test]
 fn a_settings_change_that_switches_hooks_off_is_refused_whichever_file_it_is() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let change = |source: &str, path: &str| {
-        world
-            .hook_event(&json!({
-                "session_id": "s", "cwd": world.project(), "hook_event_name": "ConfigChange",
-                "source": source, "file_path": world.root.join(path),
-            }))
-            .verdict()
+        env.hook_event(&json!({
+            "session_id": "s", "cwd": env.project(), "hook_event_name": "ConfigChange",
+            "source": source, "file_path": env.root.join(path),
+        }))
+        .verdict()
     };
-    world.said(&["install", "claude"]);
+    env.said(&["install", "claude"]);
     assert_eq!(change("user_settings", "home/.claude/settings.json"), "allow");
     let local = "project/.claude/settings.local.json";
-    world.write(local, "{\"model\": \"x\"}");
+    env.write(local, "{\"model\": \"x\"}");
     assert_eq!(change("local_settings", local), "allow");
-    world.write(local, "{\"disableAllHooks\": true}");
+    env.write(local, "{\"disableAllHooks\": true}");
     assert_eq!(change("local_settings", local), "deny");
     // The client reads every file again when any change passes, so all are judged each time.
-    world.write("project/.claude/settings.json", "{}");
+    env.write("project/.claude/settings.json", "{}");
     assert_eq!(change("project_settings", "project/.claude/settings.json"), "deny");
-    std::fs::remove_file(world.root.join(local)).unwrap();
+    std::fs::remove_file(env.root.join(local)).unwrap();
     assert_eq!(change("local_settings", local), "allow");
     // Our own entry may not go.
-    world.write("home/.claude/settings.json", "{}");
+    env.write("home/.claude/settings.json", "{}");
     assert_eq!(change("user_settings", "home/.claude/settings.json"), "deny");
 }
 
 #[test]
 fn random_bytes_and_mangled_calls_always_end_with_zero_or_two() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let call = json!({
-        "session_id": "s", "cwd": world.project(), "permission_mode": "default",
+        "session_id": "s", "cwd": env.project(), "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Edit",
-        "tool_input": {"file_path": world.project().join("a"), "old_string": "x"},
+        "tool_input": {"file_path": env.project().join("a"), "old_string": "x"},
     })
     .to_string()
     .into_bytes();
@@ -350,7 +347,7 @@ fn random_bytes_and_mangled_calls_always_end_with_zero_or_two() {
                 _ => bytes.insert(at, b"{}[]\",:\\\0/."[random(11)]),
             }
         }
-        let answer = feed(world.hook_command(), &bytes);
+        let answer = feed(env.hook_command(), &bytes);
         assert!(matches!(answer.code, Some(0 | 2)), "round {round}: {:?}", answer.code);
         answer.verdict();
     }

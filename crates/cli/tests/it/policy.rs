@@ -9,18 +9,18 @@ use crate::hook_env::{Answer as _, HookEnv};
 
 #[test]
 fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
-    let world = HookEnv::new();
-    let user = world.write(
+    let env = HookEnv::new();
+    let user = env.write(
         "home/.config/ringwall/ringwall.toml",
         "level = \"network\"\n\n[filesystem]\nallow_read = [\"~/lib\"]\n",
     );
-    let project = world.write(
+    let project = env.write(
         "project/ringwall.toml",
         "# ours\nlevel = \"readonly\"\n[filesystem]\ndeny_read = [\"**/.env\"]\n",
     );
-    let explicit = world.write("extra.toml", "[limits]\nmemory = \"8GiB\"\n");
+    let explicit = env.write("extra.toml", "[limits]\nmemory = \"8GiB\"\n");
     let explicit_arg = explicit.to_str().unwrap();
-    let shown = world.said(&["policy", "show", "--config", explicit_arg]);
+    let shown = env.said(&["policy", "show", "--config", explicit_arg]);
     for (key, value, origin) in [
         ("level", "\"readonly\"", format!("{}:2", project.display())),
         ("filesystem.allow_read", "\"~/lib\"", format!("{}:4", user.display())),
@@ -32,7 +32,7 @@ fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
         assert!(line.contains(value) && line.ends_with(&origin), "{line}");
     }
     let json: Value =
-        serde_json::from_str(&world.said(&["policy", "show", "--json", "--config", explicit_arg]))
+        serde_json::from_str(&env.said(&["policy", "show", "--json", "--config", explicit_arg]))
             .unwrap();
     let keys = json["values"].as_array().unwrap().len();
     assert!(keys >= 27, "every key of the schema has a row, {keys} found");
@@ -41,9 +41,9 @@ fn policy_show_prints_every_value_of_three_layers_with_its_origin() {
 
 #[test]
 fn every_key_of_the_schema_is_shown() {
-    let world = HookEnv::new();
-    let schema: Value = serde_json::from_str(&world.said(&["policy", "schema"])).unwrap();
-    let shown = world.said(&["policy", "show"]);
+    let env = HookEnv::new();
+    let schema: Value = serde_json::from_str(&env.said(&["policy", "schema"])).unwrap();
+    let shown = env.said(&["policy", "show"]);
     for (table, value) in schema["properties"].as_object().unwrap() {
         let Some(reference) = value["$ref"].as_str() else { continue };
         let definition = schema.pointer(reference.trim_start_matches('#')).unwrap();
@@ -57,78 +57,78 @@ fn every_key_of_the_schema_is_shown() {
 
 #[test]
 fn grant_keeps_a_hand_written_file_and_trusts_what_it_wrote() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let before = "# my rules\nversion = 1 # first\n\n[filesystem]   # paths\n\
                   deny_read = [ \"**/.env\" ] # secrets\n\n# the end\n";
-    world.write("project/ringwall.toml", before);
-    let shared = world.root.join("outside/granted");
-    let said = world.said(&["grant", "read", shared.to_str().unwrap()]);
+    env.write("project/ringwall.toml", before);
+    let shared = env.root.join("outside/granted");
+    let said = env.said(&["grant", "read", shared.to_str().unwrap()]);
     assert!(said.contains("added filesystem.allow_read"), "{said}");
-    let after = world.read("project/ringwall.toml");
+    let after = env.read("project/ringwall.toml");
     let added = format!("allow_read = [\"{}\"]\n", shared.display());
     assert_eq!(after.replacen(&added, "", 1), before);
-    assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
-    assert!(world.said(&["grant", "read", shared.to_str().unwrap()]).contains("already"));
-    world.said(&["grant", "domain", "registry.example.org", "--user"]);
-    assert!(world.read("home/.config/ringwall/ringwall.toml").contains("registry.example.org"));
+    assert!(!env.said(&["policy", "show"]).contains("ignored until trusted"));
+    assert!(env.said(&["grant", "read", shared.to_str().unwrap()]).contains("already"));
+    env.said(&["grant", "domain", "registry.example.org", "--user"]);
+    assert!(env.read("home/.config/ringwall/ringwall.toml").contains("registry.example.org"));
 }
 
 #[test]
 fn grant_does_not_trust_lines_the_user_never_saw() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let text_before = "[filesystem]\nallow_write = [\"/\"]\n";
-    world.write("project/ringwall.toml", text_before);
-    let output = world.ringwall(&["grant", "read", "/opt"]);
+    env.write("project/ringwall.toml", text_before);
+    let output = env.ringwall(&["grant", "read", "/opt"]);
     assert_eq!(output.status.code(), Some(78));
     let said = text(&output.stderr);
     assert!(said.contains("filesystem.allow_write = \"/\""), "{said}");
     assert!(said.contains("ringwall trust"), "{said}");
-    assert_eq!(world.read("project/ringwall.toml"), text_before);
+    assert_eq!(env.read("project/ringwall.toml"), text_before);
 }
 
 #[test]
 fn an_untrusted_file_is_named_with_the_way_to_trust_it() {
-    let world = HookEnv::new();
-    world.write(
+    let env = HookEnv::new();
+    env.write(
         "project/ringwall.toml",
         "level = \"full\"\n[network]\nallowed_domains = [\"example.org\"]\n",
     );
-    let shown = world.said(&["policy", "show"]);
+    let shown = env.said(&["policy", "show"]);
     assert!(shown.contains("ignored until trusted with `ringwall trust`"), "{shown}");
     assert!(shown.contains("ringwall.toml:1: level = \"full\""), "{shown}");
-    let trusted = world.said(&["trust", "--yes"]);
+    let trusted = env.said(&["trust", "--yes"]);
     assert!(trusted.contains("now applies") && trusted.contains("example.org"), "{trusted}");
-    assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
+    assert!(!env.said(&["policy", "show"]).contains("ignored until trusted"));
 }
 
 #[test]
 fn trust_shows_what_it_is_for_and_takes_no_silence_for_a_yes() {
-    let world = HookEnv::new();
-    world.write("project/ringwall.toml", "level = \"full\"\n");
-    let output = world.ringwall(&["trust"]);
+    let env = HookEnv::new();
+    env.write("project/ringwall.toml", "level = \"full\"\n");
+    let output = env.ringwall(&["trust"]);
     assert_eq!(output.status.code(), Some(78));
     assert!(text(&output.stdout).contains("ringwall.toml:1: level = \"full\""));
     assert!(text(&output.stderr).contains("ringwall trust --yes"), "{}", text(&output.stderr));
-    let untrusted = || world.said(&["policy", "check"]).contains("ignored until trusted");
+    let untrusted = || env.said(&["policy", "check"]).contains("ignored until trusted");
     assert!(untrusted());
-    assert!(world.said(&["trust", "--yes", "ringwall.toml"]).contains("now applies"));
+    assert!(env.said(&["trust", "--yes", "ringwall.toml"]).contains("now applies"));
     assert!(!untrusted());
-    assert!(world.said(&["trust"]).contains("is trusted already"));
+    assert!(env.said(&["trust"]).contains("is trusted already"));
     // Another content that needs no trust takes the place of the one before.
-    world.write("project/ringwall.toml", "level = \"readonly\"\n");
-    assert!(world.said(&["trust"]).contains("needs no trust"));
-    world.write("project/ringwall.toml", "level = \"full\"\n");
+    env.write("project/ringwall.toml", "level = \"readonly\"\n");
+    assert!(env.said(&["trust"]).contains("needs no trust"));
+    env.write("project/ringwall.toml", "level = \"full\"\n");
     assert!(untrusted());
-    world.said(&["trust", "--yes"]);
-    assert!(world.said(&["trust", "--forget"]).contains("no longer trusted"));
+    env.said(&["trust", "--yes"]);
+    assert!(env.said(&["trust", "--forget"]).contains("no longer trusted"));
     assert!(untrusted());
-    assert!(world.said(&["trust", "--forget"]).contains("no file here was trusted"));
+    assert!(env.said(&["trust", "--forget"]).contains("no file here was trusted"));
 }
 
 /// Asks the hook as if the agent had been started in `dir`, below the world's root.
-fn hook_in(world: &HookEnv, dir: &str, change: impl FnOnce(&mut Call)) -> Finished {
-    let mut command = world.hook_command();
-    let dir = world.root.join(dir);
+fn hook_in(env: &HookEnv, dir: &str, change: impl FnOnce(&mut Call)) -> Finished {
+    let mut command = env.hook_command();
+    let dir = env.root.join(dir);
     command.env("CLAUDE_PROJECT_DIR", &dir).current_dir(&dir);
     let mut call = Call { command, tool: "Read", path: "/etc/passwd".into() };
     change(&mut call);
@@ -147,27 +147,26 @@ struct Call {
 
 #[test]
 fn a_project_started_in_a_subdirectory_keeps_its_rules() {
-    let world = HookEnv::new();
-    let top = world.write("project/ringwall.toml", "[filesystem]\ndeny_read = [\"**/*.rs\"]\n");
-    let read =
-        |dir: &str| hook_in(&world, dir, |call| call.path = world.project().join("src/main.rs"));
+    let env = HookEnv::new();
+    let top = env.write("project/ringwall.toml", "[filesystem]\ndeny_read = [\"**/*.rs\"]\n");
+    let read = |dir: &str| hook_in(&env, dir, |call| call.path = env.project().join("src/main.rs"));
     for dir in ["project", "project/src"] {
         assert_eq!(read(dir).verdict(), "deny", "{dir}");
     }
     // The file that a refusal names is the one that the command in it edits.
     let granted = |path: &std::path::Path| {
-        let reason = hook_in(&world, "project/src", |_| {}).reason();
+        let reason = hook_in(&env, "project/src", |_| {}).reason();
         assert!(reason.contains(&format!("in {}", path.display())), "{reason}");
-        let mut grant = world.command(crate::hook_env::BINARY);
-        grant.args(["grant", "read", "/usr"]).current_dir(world.project().join("src"));
+        let mut grant = env.command(crate::hook_env::BINARY);
+        grant.args(["grant", "read", "/usr"]).current_dir(env.project().join("src"));
         let said = text(&grant.output().unwrap().stdout);
         assert!(said.contains(&path.display().to_string()), "{said}");
     };
     granted(&top);
-    granted(&world.write("project/src/ringwall.toml", ""));
+    granted(&env.write("project/src/ringwall.toml", ""));
     // What a person is shown there is what the agent gets there.
-    let mut show = world.command(crate::hook_env::BINARY);
-    show.args(["policy", "check"]).current_dir(world.project().join("src"));
+    let mut show = env.command(crate::hook_env::BINARY);
+    show.args(["policy", "check"]).current_dir(env.project().join("src"));
     let shown = text(&show.output().unwrap().stdout);
     assert!(shown.contains("project/ringwall.toml is valid"), "{shown}");
     assert!(shown.contains("src/ringwall.toml is valid"), "{shown}");
@@ -175,12 +174,12 @@ fn a_project_started_in_a_subdirectory_keeps_its_rules() {
 
 #[test]
 fn a_project_cannot_widen_its_ground_through_variables() {
-    let world = HookEnv::new();
-    let evil = world.write("project/evil.toml", "level = \"full\"\n");
-    world.write("project/cfg/ringwall/ringwall.toml", "level = \"full\"\n");
-    world.write("project/home/.config/ringwall/ringwall.toml", "level = \"full\"\n");
-    let alias = world.root.join("project-link/evil.toml");
-    let climbing = world.root.join("outside/../project/evil.toml");
+    let env = HookEnv::new();
+    let evil = env.write("project/evil.toml", "level = \"full\"\n");
+    env.write("project/cfg/ringwall/ringwall.toml", "level = \"full\"\n");
+    env.write("project/home/.config/ringwall/ringwall.toml", "level = \"full\"\n");
+    let alias = env.root.join("project-link/evil.toml");
+    let climbing = env.root.join("outside/../project/evil.toml");
     for (name, value) in [
         ("RINGWALL_CONFIG", "/proc/self/cwd/evil.toml"),
         ("RINGWALL_CONFIG", alias.to_str().unwrap()),
@@ -191,7 +190,7 @@ fn a_project_cannot_widen_its_ground_through_variables() {
         ("CONTENT_FILTER_SANDBOX_DIR", "/"),
         ("CONTENT_FILTER_SANDBOX_DIR", "/etc"),
     ] {
-        let answer = hook_in(&world, "project", |call| {
+        let answer = hook_in(&env, "project", |call| {
             call.command.env(name, value);
         });
         assert_eq!(answer.verdict(), "deny", "{name}={value}");
@@ -203,13 +202,13 @@ fn a_project_cannot_widen_its_ground_through_variables() {
         };
         assert!(answer.stdout.contains(named), "{name}={value}: {}", answer.stdout);
     }
-    let answer = hook_in(&world, "project/src", |call| {
+    let answer = hook_in(&env, "project/src", |call| {
         call.command.env("RINGWALL_CONFIG", "../evil.toml");
     });
     assert_eq!(answer.verdict(), "deny");
     assert!(answer.stdout.contains(evil.to_str().unwrap()), "{}", answer.stdout);
-    let outside = world.write("outside/good.toml", "level = \"full\"\n");
-    let answer = hook_in(&world, "project", |call| {
+    let outside = env.write("outside/good.toml", "level = \"full\"\n");
+    let answer = hook_in(&env, "project", |call| {
         call.command.env("RINGWALL_CONFIG", &outside);
     });
     assert_eq!(answer.verdict(), "allow");
@@ -217,28 +216,28 @@ fn a_project_cannot_widen_its_ground_through_variables() {
 
 #[test]
 fn a_relative_path_on_the_hooks_command_line_stays_where_the_agent_was_started() {
-    let world = HookEnv::new();
-    world.write("project/policy.toml", "level = \"readonly\"\n");
-    world.write("project/src/policy.toml", "level = \"full\"\n");
-    let answer = hook_in(&world, "project", |call| {
-        call.command.args(["--config", "policy.toml"]).current_dir(world.project().join("src"));
+    let env = HookEnv::new();
+    env.write("project/policy.toml", "level = \"readonly\"\n");
+    env.write("project/src/policy.toml", "level = \"full\"\n");
+    let answer = hook_in(&env, "project", |call| {
+        call.command.args(["--config", "policy.toml"]).current_dir(env.project().join("src"));
     });
     assert_eq!(answer.verdict(), "deny");
 }
 
 #[test]
 fn what_decides_cannot_be_written_under_another_name() {
-    let world = HookEnv::new();
-    let user = world.write("project/cfg/user.toml", "");
-    let settings = world.write("project/claude/settings.json", "{}");
-    let flag = world.write("project/policy.toml", "");
-    std::fs::create_dir_all(world.home().join(".config/ringwall")).unwrap();
-    std::fs::create_dir_all(world.home().join(".claude")).unwrap();
-    let user_name = world.home().join(".config/ringwall/ringwall.toml");
+    let env = HookEnv::new();
+    let user = env.write("project/cfg/user.toml", "");
+    let settings = env.write("project/claude/settings.json", "{}");
+    let flag = env.write("project/policy.toml", "");
+    std::fs::create_dir_all(env.home().join(".config/ringwall")).unwrap();
+    std::fs::create_dir_all(env.home().join(".claude")).unwrap();
+    let user_name = env.home().join(".config/ringwall/ringwall.toml");
     symlink(&user, &user_name).unwrap();
-    symlink(&settings, world.home().join(".claude/settings.json")).unwrap();
+    symlink(&settings, env.home().join(".claude/settings.json")).unwrap();
     let write = |path: &std::path::Path| {
-        hook_in(&world, "project", |call| {
+        hook_in(&env, "project", |call| {
             call.command.args(["--config", "policy.toml"]);
             (call.tool, call.path) = ("Write", path.into());
         })
@@ -247,7 +246,7 @@ fn what_decides_cannot_be_written_under_another_name() {
     for path in [&user, &settings, &flag] {
         assert_eq!(write(path), "deny", "{}", path.display());
     }
-    assert_eq!(write(&world.project().join("cfg/other.toml")), "allow");
+    assert_eq!(write(&env.project().join("cfg/other.toml")), "allow");
     // A link to nowhere becomes the configuration once something is written there.
     std::fs::remove_file(&user).unwrap();
     assert_eq!(write(&user), "deny");
@@ -255,27 +254,27 @@ fn what_decides_cannot_be_written_under_another_name() {
 
 #[test]
 fn a_project_file_that_is_a_link_is_used_by_nothing() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let user = "home/.config/ringwall/ringwall.toml";
-    let users = world.write(user, "level = \"readonly\"\n");
-    symlink(users, world.project().join("ringwall.toml")).unwrap();
+    let users = env.write(user, "level = \"readonly\"\n");
+    symlink(users, env.project().join("ringwall.toml")).unwrap();
     for args in [&["trust", "--yes"][..], &["grant", "read", "/usr"], &["policy", "check"]] {
-        let output = world.ringwall(args);
+        let output = env.ringwall(args);
         assert_eq!(output.status.code(), Some(78), "{args:?}");
         assert!(
             text(&output.stderr)
                 .contains("is a symbolic link; a project file must be a regular file")
         );
     }
-    assert_eq!(world.read(user), "level = \"readonly\"\n");
-    assert_eq!(world.hook("Bash", &json!({"command": "ls"})).verdict(), "deny");
+    assert_eq!(env.read(user), "level = \"readonly\"\n");
+    assert_eq!(env.hook("Bash", &json!({"command": "ls"})).verdict(), "deny");
 }
 
 #[test]
 fn grants_at_the_same_time_are_all_kept() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let start = |number: usize| {
-        let mut grant = world.command(crate::hook_env::BINARY);
+        let mut grant = env.command(crate::hook_env::BINARY);
         grant.args(["grant", "domain", &format!("host{number}.example.org")]);
         grant.stdout(std::process::Stdio::null()).spawn().unwrap()
     };
@@ -283,14 +282,14 @@ fn grants_at_the_same_time_are_all_kept() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let file = world.read("project/ringwall.toml");
+    let file = env.read("project/ringwall.toml");
     assert_eq!(file.matches(".example.org").count(), 20, "{file}");
-    assert!(!world.said(&["policy", "show"]).contains("ignored until trusted"));
+    assert!(!env.said(&["policy", "show"]).contains("ignored until trusted"));
 }
 
 #[test]
 fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let odd = r#""x\u001b[2K\u009b1A\u202e\nhint: fine""#;
     let file = format!(
         "[phases.{odd}]\nlevel = \"full\"\nallow_write = [{odd}]\n\
@@ -312,9 +311,9 @@ fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
         ),
         (&broken, &[&["policy", "check"], &["trust"], &["grant", "read", "/usr"]]),
     ] {
-        world.write("project/ringwall.toml", text_of_file);
+        env.write("project/ringwall.toml", text_of_file);
         for args in runs {
-            let output = world.ringwall(args);
+            let output = env.ringwall(args);
             let said = text(&output.stdout) + &text(&output.stderr);
             let drives = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
             assert!(!said.contains(drives), "{args:?}: {said:?}");
@@ -325,12 +324,12 @@ fn no_file_can_drive_the_terminal_of_who_looks_at_it() {
 
 #[test]
 fn a_bad_file_is_reported_once_with_every_problem_and_exit_78() {
-    let world = HookEnv::new();
-    world.write("project/ringwall.toml", "levle = \"full\"\n[guard]\non_eror = \"allow\"\n");
+    let env = HookEnv::new();
+    env.write("project/ringwall.toml", "levle = \"full\"\n[guard]\non_eror = \"allow\"\n");
     for args in
         [&["policy", "show"][..], &["policy", "check"], &["doctor"], &["explain", "--", "ls"]]
     {
-        let output = world.ringwall(args);
+        let output = env.ringwall(args);
         assert_eq!(output.status.code(), Some(78), "{args:?}");
         let said = text(&output.stderr);
         assert!(said.contains("nearest key is `level`"), "{said}");
@@ -340,19 +339,19 @@ fn a_bad_file_is_reported_once_with_every_problem_and_exit_78() {
 
 #[test]
 fn check_warns_about_rules_that_match_nothing_and_removed_keys() {
-    let world = HookEnv::new();
-    world.write(
+    let env = HookEnv::new();
+    env.write(
         "project/ringwall.toml",
         "agentForbiddenTools = [\"x\"]\n[filesystem]\ndeny_read = [\"no/such/place/x\"]\n",
     );
-    let said = world.said(&["policy", "check"]);
+    let said = env.said(&["policy", "check"]);
     assert!(said.contains("ringwall.toml:1: `agentForbiddenTools` was removed"), "{said}");
     assert!(said.contains("`no/such/place/x` in filesystem.deny_read matches nothing"), "{said}");
 }
 
 #[test]
 fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for args in [
         &["grant", "read", "/etc"][..],
         &["trust"],
@@ -361,17 +360,17 @@ fn what_widens_an_agents_ground_is_not_for_the_agent_to_type() {
         &["init"],
     ] {
         let output =
-            world.command(crate::hook_env::BINARY).args(args).env("CLAUDECODE", "1").output();
+            env.command(crate::hook_env::BINARY).args(args).env("CLAUDECODE", "1").output();
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(77), "{args:?}");
         assert!(text(&output.stderr).contains("only the user can run it"));
     }
-    assert!(!world.project().join("ringwall.toml").exists());
+    assert!(!env.project().join("ringwall.toml").exists());
 }
 
 #[test]
 fn usage_errors_exit_with_64_and_help_teaches() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for args in [
         &[][..],
         &["frobnicate"],
@@ -383,25 +382,25 @@ fn usage_errors_exit_with_64_and_help_teaches() {
         &["audit", "query", "--since", "2026-1"],
         &["audit", "query", "--since", "2026-11-15T10:00:00+02:00"],
     ] {
-        let output = world.ringwall(args);
+        let output = env.ringwall(args);
         assert_eq!(output.status.code(), Some(64), "{args:?}: {}", text(&output.stderr));
     }
     for since in ["2026", "2026-11", "2026-11-15", "2026-11-15T10:00Z", "2026-11-15T10:00:00.5Z"] {
-        world.said(&["audit", "query", "--since", since]);
+        env.said(&["audit", "query", "--since", since]);
     }
-    assert!(world.said(&["--help"]).contains("ringwall init"));
-    let version = world.said(&["--version"]);
+    assert!(env.said(&["--help"]).contains("ringwall init"));
+    let version = env.said(&["--version"]);
     assert!(version.starts_with("ringwall 0.") && version.contains('('), "{version}");
     for shell in ["bash", "zsh", "fish"] {
-        assert!(world.said(&["completions", shell]).contains("ringwall"));
+        assert!(env.said(&["completions", shell]).contains("ringwall"));
     }
 }
 
 #[test]
 fn explain_gives_the_documented_json() {
-    let world = HookEnv::new();
-    world.write("project/ringwall.toml", "\n[filesystem]\ndeny_read = [\"**/.env\"]\n");
-    let mut command = world.command(crate::hook_env::BINARY);
+    let env = HookEnv::new();
+    env.write("project/ringwall.toml", "\n[filesystem]\ndeny_read = [\"**/.env\"]\n");
+    let mut command = env.command(crate::hook_env::BINARY);
     command.args(["explain", "--json"]);
     let call = serde_json::json!({"tool_name": "Read", "tool_input": {"file_path": ".env"}});
     let answer = feed(command, call.to_string().as_bytes());
@@ -411,9 +410,9 @@ fn explain_gives_the_documented_json() {
     assert_eq!(json["opaque"], serde_json::json!([]));
     let because = &json["because"][0];
     assert_eq!(because["rule"], "filesystem.deny_read");
-    assert_eq!(because["file"], world.project().join("ringwall.toml").to_str().unwrap());
+    assert_eq!(because["file"], env.project().join("ringwall.toml").to_str().unwrap());
     assert_eq!(because["line"], 3);
     assert!(because["text"].is_string() && because["instead"].is_string());
-    let shell = world.said(&["explain", "--", "git", "status"]);
+    let shell = env.said(&["explain", "--", "git", "status"]);
     assert!(shell.contains("run git status") && shell.contains("allow"), "{shell}");
 }

@@ -31,19 +31,19 @@ impl Deref for ShellEnv {
 
 impl ShellEnv {
     fn new() -> Self {
-        let ground = Self { env: TestEnv::temporary() };
-        std::fs::create_dir_all(ground.host()).unwrap();
-        std::fs::create_dir_all(ground.quarantine()).unwrap();
-        git(ground.host(), &["init", "-q", "-b", "main", "."]);
-        ground.write("home/u/proj/src/a.txt", "a\n");
-        ground.write("home/u/proj/.gitignore", ".wt\n");
-        git(ground.host(), &["add", "."]);
-        git(ground.host(), &["commit", "-q", "-m", "x"]);
+        let env = Self { env: TestEnv::temporary() };
+        std::fs::create_dir_all(env.host()).unwrap();
+        std::fs::create_dir_all(env.quarantine()).unwrap();
+        git(env.host(), &["init", "-q", "-b", "main", "."]);
+        env.write("home/u/proj/src/a.txt", "a\n");
+        env.write("home/u/proj/.gitignore", ".wt\n");
+        git(env.host(), &["add", "."]);
+        git(env.host(), &["commit", "-q", "-m", "x"]);
         for (name, branch) in [("a", "agent"), ("b", "sibling")] {
             let path = format!(".wt/{name}");
-            git(ground.host(), &["worktree", "add", "-q", "-b", branch, &path]);
+            git(env.host(), &["worktree", "add", "-q", "-b", branch, &path]);
         }
-        ground
+        env
     }
 
     fn home(&self) -> PathBuf {
@@ -162,16 +162,16 @@ fn rows<T: for<'de> Deserialize<'de>>(file: &str) -> Vec<T> {
 
 #[test]
 fn every_row_of_the_shell_corpus_is_decided_as_expected() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     let rows: Vec<Row> = rows("shell.jsonl");
     let mut misses = Vec::new();
     let mut debatable = 0;
     for row in &rows {
-        let command = ground.fill(&row.command);
-        let cwd = row.cwd.as_ref().map_or_else(|| ground.worktree(), |cwd| ground.fill(cwd).into());
+        let command = env.fill(&row.command);
+        let cwd = row.cwd.as_ref().map_or_else(|| env.worktree(), |cwd| env.fill(cwd).into());
         let mode = row.mode.as_deref().unwrap_or("redirect");
-        let judged = ground.judge(&command, &cwd, &ground.worktree(), Some(mode));
-        let corrected = row.corrected.as_ref().map(|text| ground.fill(text));
+        let judged = env.judge(&command, &cwd, &env.worktree(), Some(mode));
+        let corrected = row.corrected.as_ref().map(|text| env.fill(text));
         if let Some(text) = &judged.corrected {
             let valid = Command::new("bash").args(["-n", "-c", text]).status().unwrap();
             assert!(valid.success(), "{}: {text}", row.id);
@@ -231,14 +231,14 @@ fn every_ordinary_command_is_read_by_the_parser() {
 /// committing it.
 #[test]
 fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     let rows: Vec<Ordinary> = rows("commands.jsonl");
     let mut verdicts = BTreeMap::new();
     let mut changed = Vec::new();
     let mut lines = String::new();
     for row in &rows {
-        let command = ground.fill(&row.command);
-        let judged = ground.judge(&command, &ground.host(), &ground.host(), None);
+        let command = env.fill(&row.command);
+        let judged = env.judge(&command, &env.host(), &env.host(), None);
         *verdicts.entry(judged.verdict).or_insert(0) += 1;
         let expected = row.expect.as_deref().unwrap_or("allow");
         if judged.verdict != expected {
@@ -250,7 +250,7 @@ fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
         let mut line = json!({"id": row.id, "command": row.command});
         if judged.verdict != "allow" {
             line["expect"] = json!(judged.verdict);
-            line["because"] = json!(ground.because(&judged.reason));
+            line["because"] = json!(env.because(&judged.reason));
         }
         lines += &format!("{line}\n");
     }
@@ -267,38 +267,38 @@ fn ordinary_commands_pass_and_the_exceptions_are_written_down() {
 
 #[test]
 fn a_redirect_says_what_moved_and_makes_the_quarantine() {
-    let ground = ShellEnv::new();
-    std::fs::remove_dir_all(ground.home().join("work")).unwrap();
-    let judged = ground.judge(
+    let env = ShellEnv::new();
+    std::fs::remove_dir_all(env.home().join("work")).unwrap();
+    let judged = env.judge(
         "git clone https://example.org/o/r.git",
-        &ground.worktree(),
-        &ground.worktree(),
+        &env.worktree(),
+        &env.worktree(),
         Some("redirect"),
     );
     assert_eq!(judged.verdict, "redirect");
-    let old = ground.worktree().join("r");
-    let new = ground.quarantine().join("r");
+    let old = env.worktree().join("r");
+    let new = env.quarantine().join("r");
     let line = format!(
         "[ringwall] redirected git clone to quarantine: {} -> {}",
         old.display(),
         new.display()
     );
     assert!(judged.stderr.contains(&line), "{}", judged.stderr);
-    let mode = ground.quarantine().metadata().unwrap().permissions().mode();
+    let mode = env.quarantine().metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }
 
 #[test]
 fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     // No one, not even root, can create a directory in sysfs.
     let lines = "version = 1\n[quarantine]\ndir = \"/sys/ringwall-quarantine\"\n";
-    let config = ground.root.join("sysfs.toml");
+    let config = env.root.join("sysfs.toml");
     std::fs::write(&config, lines).unwrap();
-    let mut hook = ground.hook(&ground.worktree(), None);
+    let mut hook = env.hook(&env.worktree(), None);
     hook.env("RINGWALL_CONFIG", config);
     let event = json!({
-        "session_id": "s", "cwd": ground.worktree(), "permission_mode": "default",
+        "session_id": "s", "cwd": env.worktree(), "permission_mode": "default",
         "hook_event_name": "PreToolUse", "tool_name": "Bash",
         "tool_input": {"command": "git clone https://example.org/o/r.git", "description": "d"},
     });
@@ -306,7 +306,7 @@ fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
     assert_eq!(judged.verdict, "deny");
     assert!(judged.reason.contains("cannot create the quarantine directory"), "{}", judged.reason);
     assert!(!judged.stderr.contains("redirected"), "{}", judged.stderr);
-    let log = ground.home().join(".local/state/ringwall/audit/log.jsonl");
+    let log = env.home().join(".local/state/ringwall/audit/log.jsonl");
     let log = std::fs::read_to_string(log).unwrap();
     let record: Value = serde_json::from_str(log.lines().last().unwrap()).unwrap();
     assert_eq!((&record["verdict"], &record["tool"]), (&json!("deny"), &json!("Bash")));
@@ -315,30 +315,28 @@ fn a_quarantine_that_cannot_be_created_is_a_denial_and_recorded_as_one() {
 
 #[test]
 fn two_downloads_under_one_name_are_refused() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     let command = "git clone https://example.org/a/r; git clone https://example.org/b/r";
-    let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+    let judged = env.judge(command, &env.worktree(), &env.worktree(), Some("redirect"));
     assert_eq!(judged.verdict, "deny");
     assert!(judged.reason.contains("would both be written to"), "{}", judged.reason);
 }
 
 #[test]
 fn half_a_correction_is_never_sent() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     for command in [
         "git clone https://example.org/o/r; cd r; rm -rf .git",
         "git clone https://example.org/o/r /tmp/x && ls /tmp/x/src",
         "curl -o f.tgz https://example.org/f.tgz && tar xzf f.tgz",
     ] {
-        let judged =
-            ground.judge(command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+        let judged = env.judge(command, &env.worktree(), &env.worktree(), Some("redirect"));
         if let Some(corrected) = &judged.corrected {
             assert!(
                 !corrected.contains("cd r;") && !corrected.contains("/tmp/x/src"),
                 "{corrected}"
             );
-            let again =
-                ground.judge(corrected, &ground.worktree(), &ground.worktree(), Some("redirect"));
+            let again = env.judge(corrected, &env.worktree(), &env.worktree(), Some("redirect"));
             assert_eq!(again.verdict, "allow", "{corrected}: {}", again.reason);
         } else {
             assert_eq!(judged.verdict, "deny", "{command}");
@@ -348,14 +346,14 @@ fn half_a_correction_is_never_sent() {
 
 #[test]
 fn a_correction_that_does_not_come_out_clean_is_refused() {
-    let ground = ShellEnv::new();
-    let spaced = ground.home().join("my quarantine").display().to_string();
+    let env = ShellEnv::new();
+    let spaced = env.home().join("my quarantine").display().to_string();
     let judge = |command: &str| {
-        let hook = ground.hook(&ground.worktree(), None);
+        let hook = env.hook(&env.worktree(), None);
         let lines = format!("[quarantine]\ndir = {spaced:?}\n");
-        std::fs::write(ground.root.join("config.toml"), lines).unwrap();
+        std::fs::write(env.root.join("config.toml"), lines).unwrap();
         let event = json!({
-            "session_id": "s", "cwd": ground.worktree(), "hook_event_name": "PreToolUse",
+            "session_id": "s", "cwd": env.worktree(), "hook_event_name": "PreToolUse",
             "tool_name": "Bash", "tool_input": {"command": command, "timeout": 5000},
         });
         Judged::read(feed(hook, event.to_string().as_bytes()))
@@ -371,8 +369,8 @@ fn a_correction_that_does_not_come_out_clean_is_refused() {
 /// Runs commands in real bash as they are corrected: bytes land in quarantine and nowhere else.
 /// `FILES` and `SITE` stand for the same files, on disk and served on loopback.
 fn run_corrected(cases: &[(&str, &str)]) {
-    let ground = ShellEnv::new();
-    let source = ground.root.join("source");
+    let env = ShellEnv::new();
+    let source = env.root.join("source");
     std::fs::create_dir_all(&source).unwrap();
     git(&source, &["init", "-q", "-b", "main", "repo"]);
     std::fs::write(source.join("repo/file.txt"), "content\n").unwrap();
@@ -388,23 +386,22 @@ fn run_corrected(cases: &[(&str, &str)]) {
         let command = command
             .replace("SITE", &server.url())
             .replace("FILES", &format!("file://{}", source.display()));
-        let _ = std::fs::remove_dir_all(ground.quarantine());
-        let before = listing(&ground.worktree());
-        let judged =
-            ground.judge(&command, &ground.worktree(), &ground.worktree(), Some("redirect"));
+        let _ = std::fs::remove_dir_all(env.quarantine());
+        let before = listing(&env.worktree());
+        let judged = env.judge(&command, &env.worktree(), &env.worktree(), Some("redirect"));
         let corrected = judged
             .corrected
             .unwrap_or_else(|| panic!("{command}: {} {}", judged.verdict, judged.reason));
         let output = Command::new("bash")
             .args(["-c", &corrected])
-            .env("HOME", ground.home())
+            .env("HOME", env.home())
             .env("no_proxy", "127.0.0.1")
-            .current_dir(ground.worktree())
+            .current_dir(env.worktree())
             .output()
             .unwrap();
         assert!(output.status.success(), "{corrected}: {}", text(&output.stderr));
-        assert!(ground.quarantine().join(landed).is_file(), "{corrected}");
-        assert_eq!(listing(&ground.worktree()), before, "{corrected} left something behind");
+        assert!(env.quarantine().join(landed).is_file(), "{corrected}");
+        assert_eq!(listing(&env.worktree()), before, "{corrected} left something behind");
     }
 }
 
@@ -447,38 +444,38 @@ fn listing(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_host_checkout_stays_as_it_was() {
-    let ground = ShellEnv::new();
-    let host = ground.host().display().to_string();
+    let env = ShellEnv::new();
+    let host = env.host().display().to_string();
     for command in [
         format!("cd {host} && git commit -am x"),
         "cd ../.. && git commit -am x".to_owned(),
         format!("git -C {host} commit -am x"),
         format!("GIT_DIR={host}/.git git update-ref HEAD HEAD~1"),
     ] {
-        let judged = ground.judge(&command, &ground.worktree(), &ground.worktree(), None);
+        let judged = env.judge(&command, &env.worktree(), &env.worktree(), None);
         assert_eq!(judged.verdict, "deny", "{command}");
         assert!(judged.reason.contains("another checkout"), "{}", judged.reason);
     }
     for command in ["git commit -am x", "git status", "git -C src log", "cd src && git diff"] {
-        let judged = ground.judge(command, &ground.worktree(), &ground.worktree(), None);
+        let judged = env.judge(command, &env.worktree(), &env.worktree(), None);
         assert_eq!(judged.verdict, "allow", "{command}: {}", judged.reason);
     }
 }
 
 #[test]
 fn the_rules_are_told_at_the_start_and_by_prompt() {
-    let ground = ShellEnv::new();
+    let env = ShellEnv::new();
     for name in ["SessionStart", "SubagentStart"] {
-        let event = json!({"session_id": "s", "cwd": ground.worktree(), "hook_event_name": name});
+        let event = json!({"session_id": "s", "cwd": env.worktree(), "hook_event_name": name});
         let answer =
-            feed(ground.hook(&ground.worktree(), Some("redirect")), event.to_string().as_bytes());
+            feed(env.hook(&env.worktree(), Some("redirect")), event.to_string().as_bytes());
         let value: Value = serde_json::from_str(&answer.stdout).unwrap();
         let told = value["hookSpecificOutput"]["additionalContext"].as_str().unwrap();
         assert_eq!(value["hookSpecificOutput"]["hookEventName"], name);
         for part in [
             "isolated git worktree",
-            ground.worktree().to_str().unwrap(),
-            ground.quarantine().to_str().unwrap(),
+            env.worktree().to_str().unwrap(),
+            env.quarantine().to_str().unwrap(),
             "A denial begins with `ringwall:`",
         ] {
             assert!(told.contains(part), "{part} in {told}");
@@ -488,12 +485,11 @@ fn the_rules_are_told_at_the_start_and_by_prompt() {
 
 #[test]
 fn git_is_pinned_to_the_worktree_only_where_the_user_wants_it() {
-    let ground = ShellEnv::new();
-    let file = ground.root.join("env-file");
+    let env = ShellEnv::new();
+    let file = env.root.join("env-file");
     let start = |pin: bool| {
-        let mut command = ground.hook(&ground.worktree(), None);
-        std::fs::write(ground.root.join("config.toml"), format!("[git]\npin_env = {pin}\n"))
-            .unwrap();
+        let mut command = env.hook(&env.worktree(), None);
+        std::fs::write(env.root.join("config.toml"), format!("[git]\npin_env = {pin}\n")).unwrap();
         command.env("CLAUDE_ENV_FILE", &file);
         let event = json!({"session_id": "s", "hook_event_name": "SessionStart", "cwd": "/"});
         feed(command, event.to_string().as_bytes());
@@ -502,13 +498,13 @@ fn git_is_pinned_to_the_worktree_only_where_the_user_wants_it() {
     assert_eq!(start(false), "");
     let lines = start(true);
     assert!(
-        lines.contains(&format!("export GIT_WORK_TREE={}\n", ground.worktree().display())),
+        lines.contains(&format!("export GIT_WORK_TREE={}\n", env.worktree().display())),
         "{lines}"
     );
     let output = Command::new("bash")
         .args(["-c", &format!(". {}; git rev-parse --abbrev-ref HEAD", file.display())])
-        .env("HOME", ground.home())
-        .current_dir(ground.root.join("home"))
+        .env("HOME", env.home())
+        .current_dir(env.root.join("home"))
         .output()
         .unwrap();
     assert_eq!(text(&output.stdout).trim(), "agent", "{}", text(&output.stderr));

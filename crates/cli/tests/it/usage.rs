@@ -6,7 +6,7 @@ use crate::hook_env::HookEnv;
 
 #[test]
 fn a_mistake_exits_with_64_and_names_the_corrected_command() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     for (args, expected) in [
         (
             &["run", "npm", "test"][..],
@@ -19,7 +19,7 @@ fn a_mistake_exits_with_64_and_names_the_corrected_command() {
             "error: unknown level `rw`; expected `readonly`, `readwrite`, `network` or `full`\n",
         ),
     ] {
-        let output = world.ringwall(args);
+        let output = env.ringwall(args);
         assert_eq!(output.status.code(), Some(64), "{args:?}");
         assert_eq!(text(&output.stderr), expected, "{args:?}");
         assert!(output.stdout.is_empty(), "{args:?}");
@@ -28,8 +28,8 @@ fn a_mistake_exits_with_64_and_names_the_corrected_command() {
 
 #[test]
 fn what_only_the_parser_understands_is_reported_by_it() {
-    let world = HookEnv::new();
-    let output = world.ringwall(&["run", "--foo", "--", "x"]);
+    let env = HookEnv::new();
+    let output = env.ringwall(&["run", "--foo", "--", "x"]);
     assert_eq!(output.status.code(), Some(64));
     let said = text(&output.stderr);
     assert!(said.starts_with("error: unexpected argument '--foo' found\n"), "{said}");
@@ -37,10 +37,10 @@ fn what_only_the_parser_understands_is_reported_by_it() {
 
 #[test]
 fn explain_of_a_command_says_that_the_sandbox_is_stricter() {
-    let world = HookEnv::new();
+    let env = HookEnv::new();
     let note = "`ringwall run` is stricter about reads outside the workspace";
-    assert!(world.said(&["explain", "--", "cat", "/etc/hosts"]).contains(note));
-    let mut explain = world.command(crate::hook_env::BINARY);
+    assert!(env.said(&["explain", "--", "cat", "/etc/hosts"]).contains(note));
+    let mut explain = env.command(crate::hook_env::BINARY);
     explain.arg("explain");
     let call = br#"{"tool_name":"Read","tool_input":{"file_path":"/etc/hosts"}}"#;
     let said = fixtures::feed(explain, call).stdout;

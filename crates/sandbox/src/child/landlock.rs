@@ -55,7 +55,7 @@ impl<'a> LandlockRules<'a> {
         // Files that are created later are handed over by descriptor as well.
         let reads = enforcement == Enforcement::Landlock
             || reach == Reach::Directory
-            || !plan.late.is_empty();
+            || !plan.granted_later.is_empty();
         let handled = if reads {
             all
         } else if reach == Reach::File {
@@ -194,7 +194,7 @@ pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
     match piece.kind {
         Kind::Write | Kind::Overlay | Kind::Scratch | Kind::Device | Kind::Terminals => true,
         // A file of a read-only workspace that may be created later must not be denied here.
-        Kind::Read => plan.late.iter().any(|late| late.is_within(&piece.path)),
+        Kind::Read => plan.granted_later.iter().any(|late| late.is_within(&piece.path)),
         // A pinned directory has the access rights of the one that contains it.
         Kind::Pinned | Kind::Closed | Kind::Outside | Kind::Text(_) | Kind::Processes => false,
     }

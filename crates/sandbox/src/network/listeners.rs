@@ -31,9 +31,9 @@ impl Listeners {
             sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
         }
         let local = Ipv4Addr::LOCALHOST;
-        let any = plan.doors.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
+        let any = plan.ports.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
         // A socket on the unspecified address accepts these as well.
-        let hosts = plan.doors.local_ports.iter().filter(|port| !plan.doors.ports.contains(port));
+        let hosts = plan.ports.local_ports.iter().filter(|port| !plan.ports.ports.contains(port));
         let ports = any.chain(hosts.map(|port| (local, *port)));
         let ports = ports.map(|(address, port)| listener(address, port));
         Ok(Self {

@@ -60,7 +60,7 @@ impl SockDiag {
         if silent.get() {
             return Answer::Silent;
         }
-        match self.ask(caller.transport, caller.end, caller.door) {
+        match self.ask(caller.transport, caller.end, caller.listener) {
             // A listener on the client's port is not the client.
             Ok(found) if found.is_at(caller) && found.inode != 0 => {
                 return Answer::Socket(found.inode.into());
@@ -70,8 +70,8 @@ impl SockDiag {
         }
         // The kernel says the same where it knows no such socket and where it knows none at all.
         // The listener surely exists.
-        let nobody = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
-        match self.ask(caller.transport, caller.door, nobody) {
+        let no_one = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0);
+        match self.ask(caller.transport, caller.listener, no_one) {
             Ok(_) => Answer::Gone,
             Err(_) => {
                 silent.set(true);
@@ -209,7 +209,7 @@ mod tests {
             let caller = Caller { transport: Transport::Tcp, end, listener: address };
             assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(client)));
             // Not a connection with only one end in common.
-            let elsewhere = Caller { door: other.local_addr().unwrap(), ..caller };
+            let elsewhere = Caller { listener: other.local_addr().unwrap(), ..caller };
             assert_eq!(diag.socket_of(&elsewhere), Answer::Gone);
         }
     }

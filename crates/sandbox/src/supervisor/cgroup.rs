@@ -37,16 +37,16 @@ struct Setting {
 impl Cgroup {
     /// A group with the requested limits. `None` where there are none, or no group can be created;
     /// then each process is limited by itself.
-    pub(crate) fn create(bounds: &Bounds) -> Option<Self> {
-        if !bounds.asked {
+    pub(crate) fn create(limits: &Limits) -> Option<Self> {
+        if !limits.asked {
             return None;
         }
         let mut settings = Vec::new();
-        if let Some(memory) = bounds.memory {
+        if let Some(memory) = limits.memory {
             let files = ("memory.max", "memory.limit_in_bytes");
             let (unified, legacy) = files;
             settings.push(Setting { controller: "memory", unified, legacy, value: memory.0 });
-            if let Some(processes) = bounds.processes {
+            if let Some(processes) = limits.processes {
                 let value = u64::from(processes);
                 settings.push(Setting {
                     controller: "pids",
@@ -56,7 +56,7 @@ impl Cgroup {
                 });
             }
         } else if rustix::process::geteuid().is_root()
-            && let Some(processes) = bounds.processes
+            && let Some(processes) = limits.processes
         {
             // The kernel does not count root's processes against its limit.
             let value = u64::from(processes);

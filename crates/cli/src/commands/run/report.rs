@@ -112,7 +112,7 @@ fn program(violation: &Violation) -> String {
     let script = argv.get(1).filter(|word| {
         let plain =
             !word.starts_with('-') && word.len() < 80 && !word.contains(char::is_whitespace);
-        plain && ["python", "node", "bash", "sh", "ruby", "perl"].iter().any(|it| interprets(&it))
+        plain && ["python", "node", "bash", "sh", "ruby", "perl"].iter().any(interprets)
     });
     let words: Vec<_> = [Some(name.as_str()), script.map(String::as_str)]
         .into_iter()
