@@ -97,3 +97,6 @@ impl Explainer<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

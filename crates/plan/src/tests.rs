@@ -6,11 +6,11 @@ use proptest::prelude::*;
 use super::*;
 use policy::{SettingsContext, ViolationAction};
 
-fn at(path: &str) -> AbsPath {
+pub(crate) fn at(path: &str) -> AbsPath {
     AbsPath::lexical(Path::new(path)).unwrap()
 }
 
-fn context() -> Context {
+pub(crate) fn context() -> Context {
     Context {
         workspace: at("/home/u/proj"),
         home: at("/home/u"),
@@ -27,7 +27,7 @@ fn marked(path: &str, mark: Mark, entry: Entry) -> Marked {
     Marked { path: at(path), mark, entry }
 }
 
-fn machine() -> Machine {
+pub(crate) fn machine() -> Machine {
     let entries = [
         ("/usr", Entry::Directory),
         ("/bin", Entry::Link("usr/bin".into())),
@@ -60,7 +60,7 @@ fn plan(level: Level) -> Plan {
     compiled(&policy, &context(), &machine())
 }
 
-fn compiled(policy: &Policy, context: &Context, machine: &Machine) -> Plan {
+pub(crate) fn compiled(policy: &Policy, context: &Context, machine: &Machine) -> Plan {
     let network = NetworkRules::new(policy, &[], context.grant_file.clone());
     compile(policy, context, &network, &context.workspace, machine)
 }

@@ -131,7 +131,7 @@ pub struct Guard {
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// Runs, and every record says so.
+    /// The call runs, and every record says so.
     Allow,
     /// Is denied.
     Deny,
