@@ -73,7 +73,7 @@ impl Explainer<'_> {
                 Cause::OtherCheckout => {
                     Some("it belongs to another checkout of the repository".into())
                 }
-                Cause::Protected => Some("it is what a protected name leads to".into()),
+                Cause::Protected => Some("it is the target of a protected link".into()),
                 _ => None,
             };
         }

@@ -1,4 +1,4 @@
-//! The ways out of a run's own network, as the rules about hosts need them.
+//! Ports and addresses that a run's own network must have for the hosts that are granted.
 
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
@@ -8,20 +8,20 @@ use model::{Net, OutboundPorts, Plan};
 
 use policy::NetworkRules;
 
-/// Ports that need no naming: those of a rule without one.
+/// The ports of a rule that names none.
 const USUAL: [u16; 2] = [80, 443];
 
 /// How many ports there may be. Each is a socket of the supervisor's for as long as the run lasts.
 const MOST_PORTS: usize = 256;
 
-/// Why there cannot be so many ways out, where there cannot.
+/// The error for a plan with more ports than a run can have.
 pub fn too_many_ports(plan: &Plan) -> Option<String> {
     let ports: BTreeSet<_> = plan.ports.ports.iter().chain(&plan.ports.local_ports).collect();
     let count = ports.len();
     (plan.network == Net::Own && count > MOST_PORTS).then(|| {
         format!(
             "`network.allowed_domains` and `network.allow_local_ports` grant {count} different \
-             ports, and a run can have {MOST_PORTS}"
+             ports; the limit is {MOST_PORTS}"
         )
     })
 }
@@ -54,12 +54,13 @@ pub(super) fn outbound_ports(rules: &NetworkRules) -> OutboundPorts {
     }
 }
 
-/// Whether a port can be had inside and is not one of ours. Behind those, the proxy still leads to every port.
+/// Whether a listener can use a port. Port 0 is not one, and the proxy and the name service use their
+/// own; other hosts are still reachable on those ports through the proxy.
 fn is_free(port: u16) -> bool {
     ![0, PROXY_PORT, NAMES_PORT].contains(&port)
 }
 
-/// Whether loopback inside can be given an address; some mean no single machine.
+/// Whether the loopback device inside can have an address. Some addresses mean no single host.
 fn is_assignable(address: Ipv4Addr) -> bool {
     let no_single_host =
         address.is_unspecified() || address.is_broadcast() || address.is_multicast();

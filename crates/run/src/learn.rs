@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use model::{Access, DomainRule, Host, Sourced, Verdict};
 use policy::{NetworkRules, PathRule};
 
-/// What was asked for in vain.
+/// What was denied.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
     read: BTreeSet<PathBuf>,
@@ -17,7 +17,7 @@ pub(crate) struct Learned {
     looked_up: BTreeSet<String>,
 }
 
-/// Who asks for more than this does not mean it.
+/// How many entries of each kind are kept. A run that needs more is not a useful example.
 const MOST: usize = 1000;
 
 impl Learned {
@@ -53,8 +53,9 @@ impl Learned {
         if !files && network.is_none() {
             return "# nothing more is needed".into();
         }
-        let mut text =
-            String::from("# what this run was refused; add what is right to ringwall.toml\n");
+        let mut text = String::from(
+            "# what was denied in this run; add the entries that you want to allow to ringwall.toml\n",
+        );
         if files {
             text.push_str("[filesystem]\n");
         }

@@ -136,7 +136,7 @@ fn upstream() -> io::Result<Upstream> {
     let https = variable(["https_proxy", "HTTPS_PROXY"]);
     let exempt = variable(["no_proxy", "NO_PROXY"]);
     Upstream::from_variables(http.as_deref(), https.as_deref(), exempt.as_deref())
-        .map_err(|error| io::Error::other(format!("the proxy of this environment: {error}")))
+        .map_err(|error| io::Error::other(format!("invalid proxy in the environment: {error}")))
 }
 
 /// Carries what the proxy says to the supervisor's thread.

@@ -60,7 +60,8 @@ impl<'a> Scan<'a> {
                     secret => secret,
                 };
                 if let (None, Some(what)) = (private(path), private(&target)) {
-                    self.left_out.push(format!("{why} does not grant {path}, a link to {what}"));
+                    self.left_out
+                        .push(format!("{why} does not grant {path}: it is a link to {what}"));
                     return;
                 }
                 if rule.value.is_pattern() && links.iter().any(|link| link.is_within(&prefix)) {

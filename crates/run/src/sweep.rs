@@ -24,7 +24,7 @@ use facts::git_config::is_harmless;
 
 use crate::events::Tampering;
 
-/// What an owner needs to look into a directory and to change it.
+/// The mode bits with which an owner can list and change a directory.
 const OPEN: u32 = 0o700;
 
 /// Looks for what appeared during a run, and moves it aside.
@@ -41,7 +41,7 @@ pub(crate) fn sweep(
         path.is_within(&setup.context.workspace) || grants.iter().any(given)
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
-    let led = |path: &AbsPath| aside(path.as_path(), "what a protected name leads to appeared");
+    let led = |path: &AbsPath| aside(path.as_path(), "the target of a protected link appeared");
     let mut found: Vec<_> = new_names.dangling().filter(made).map(led).collect();
     let (policy, context) = (&setup.loaded.policy, &setup.context);
     let mut now = survey::protected_now(policy, context, grants);
@@ -53,7 +53,7 @@ pub(crate) fn sweep(
     let elsewhere = survey::look_now(policy, context, &repositories);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
-    // A name in a directory that cannot be looked into can be used all the same.
+    // A file in an unreadable directory can still be used by its name.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
         let gone = dir.as_path().symlink_metadata();
@@ -64,7 +64,7 @@ pub(crate) fn sweep(
         opened.extend(Opened::new(dir.as_path()));
         let inside = survey::look_now(policy, context, std::slice::from_ref(&dir));
         if inside.unreadable.contains(&dir) {
-            let what = "a directory cannot be looked into any more".into();
+            let what = "a directory became unreadable".into();
             found.push(Tampering { path: dir.to_string(), moved_to: None, what });
             continue;
         }
@@ -149,7 +149,7 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
             if is_directory(&marked.path) {
                 Vec::new()
             } else {
-                vec![aside(path, "a git link appeared")]
+                vec![aside(path, "a `.git` file that points to a repository appeared")]
             }
         }
         // What a link leads to is not the repository's own.
@@ -180,7 +180,7 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
             .filter(|path| path.extension().is_none_or(|ending| ending != "sample") && counts(path))
             .map(|path| aside(&path, "a git hook appeared"))
             .collect(),
-        Err(_) if new => vec![aside(hooks, "git hooks that cannot be listed appeared")],
+        Err(_) if new => vec![aside(hooks, "an unreadable directory of git hooks appeared")],
         Err(_) => Vec::new(),
     };
     opened.into_iter().for_each(Opened::close);
@@ -202,11 +202,11 @@ fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
     let (config, hooks) = (dir.join("config"), dir.join("hooks"));
     let mut found = Vec::new();
     if is_new(&config) && (config.is_symlink() || !is_harmless(&config)) {
-        found.push(aside(&config, "a repository's configuration that may name programs appeared"));
+        found.push(aside(&config, "a git configuration that can run programs appeared"));
     }
     for name in ["commondir", "config.worktree"] {
         if is_new(&dir.join(name)) {
-            found.push(aside(&dir.join(name), "a part of a repository appeared"));
+            found.push(aside(&dir.join(name), "a file that controls a git repository appeared"));
         }
     }
     if hooks.is_symlink() && is_new(&hooks) {
@@ -236,7 +236,10 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
             let known = worktree.others.iter().any(|(other, _)| other.as_path() == path);
             let own = worktree.own_refs.iter().any(|own| own.as_path() == path);
             if !known && !own {
-                found.push(aside(&path, "a reference that is not this worktree's appeared"));
+                found.push(aside(
+                    &path,
+                    "a git reference that is not of this worktree's branch appeared",
+                ));
             }
         }
     }
@@ -248,7 +251,8 @@ fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
     let parts = plan::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
     let existed = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
     let new = parts.filter(|part| !existed(part) && part.as_path().symlink_metadata().is_ok());
-    new.map(|part| aside(part.as_path(), "a part of a repository appeared")).collect()
+    new.map(|part| aside(part.as_path(), "a file that controls a git repository appeared"))
+        .collect()
 }
 
 /// Another branch at which the worktree points now. The next run would take it for the worktree's
