@@ -66,14 +66,14 @@ pub fn is_harmless(path: &Path) -> bool {
     read(path).is_some_and(|config| config.plain && config.lines.iter().all(Line::is_harmless))
 }
 
-/// Whether everything that a configuration has and an old one has not names no program.
+/// Whether everything that is new in a configuration names no program.
 pub fn adds_nothing_harmful(old: &Path, new: &Path) -> bool {
     let (Some(old), Some(new)) = (read(old), read(new)) else { return false };
     let known = |line: &Line| old.lines.contains(line) || line.is_harmless();
     old.plain && new.plain && new.lines.iter().all(known)
 }
 
-/// What else git reads because a configuration says so: included configurations, and the directory
+/// What else git reads because a configuration names it: included configurations, and the directory
 /// of hooks.
 pub fn named_files(path: &Path) -> Vec<(Base, PathBuf)> {
     let lines = read(path).unwrap_or_default().lines;
@@ -118,7 +118,7 @@ struct Line {
     subsection: Option<String>,
     /// In lower case.
     key: String,
-    /// Without quotation marks, escapes and comment; none where there is no `=`.
+    /// Without quotation marks, escapes and comment; `None` without a `=`.
     value: Option<String>,
     /// As it was written, with every line that continues it.
     raw: String,
@@ -143,7 +143,7 @@ impl Line {
     }
 }
 
-/// Reads a configuration; none where there is no readable file.
+/// Reads a configuration; `None` if there is no readable file.
 fn read(path: &Path) -> Option<Config> {
     let FileText::Text(text) = read_small(path) else { return None };
     let mut config = Config { lines: Vec::new(), plain: true };

@@ -18,12 +18,12 @@ pub use resolve::{Elsewhere, Resolver};
 pub use text::{LARGEST_TEXT, read_small};
 pub use walk::{Step, Visit, walk};
 
-/// Answers all questions in one go.
+/// Answers all questions at once.
 pub fn answer(queries: &[Query]) -> Facts {
     answer_with(&mut Resolver::default(), queries)
 }
 
-/// The same with what a resolver has seen already for this decision.
+/// The same with what a resolver has already seen for this decision.
 pub fn answer_with(resolver: &mut Resolver, queries: &[Query]) -> Facts {
     let mut facts = Facts::default();
     for query in queries {

@@ -69,7 +69,7 @@ impl Places {
             .collect()
     }
 
-    /// Whether a directory of ours is where it is without any variable.
+    /// Whether a directory of ours is at its default path, whatever the variables say.
     pub fn is_usual(&self, dir: &Path) -> bool {
         [CONFIG_HOME, STATE_HOME]
             .iter()

@@ -13,15 +13,15 @@ use std::path::{Component, Path, PathBuf};
 use model::{AbsPath, Unresolvable};
 use rustix::io::Errno;
 
-/// As many links as the kernel follows in one path.
+/// How many links the kernel follows in one path.
 const MOST_LINKS: usize = 40;
 /// The longest name that file systems store.
 const NAME_MAX: usize = 255;
 
-/// Resolves paths, and remembers what it has seen for the length of one decision.
+/// Resolves paths, and caches what it has seen for one decision.
 #[derive(Debug, Default)]
 pub struct Resolver {
-    // By text: taking paths apart to compare them takes longer than looking again would.
+    // By text: comparing paths by component takes longer than another lookup.
     seen: HashMap<OsString, Result<Entry, Unresolvable>>,
 }
 
@@ -94,9 +94,9 @@ impl Resolver {
             None => self.entry(next.as_path()),
         };
         match entry? {
-            // Links of /proc lead to places of the process that looks, which is this one and not
-            // the agent's. They are not followed, so they count as the outside they are part of, and
-            // what is behind them cannot be known.
+            // Links of /proc depend on the process that reads them, which is this one and not the
+            // agent. They are not followed, so they count as outside, and what is behind them
+            // cannot be known.
             Entry::Link(_) if here && next.as_path().starts_with("/proc") => {
                 walk.missing = true;
                 walk.at = next;

@@ -13,12 +13,12 @@ pub enum Step {
     Past,
 }
 
-/// Something that a walk comes to.
+/// What a walk found.
 #[derive(Debug)]
 pub enum Visit<'a> {
     /// An entry.
     Entry(&'a AbsPath, FileType),
-    /// A directory that cannot be looked into.
+    /// A directory that cannot be read.
     Unreadable(&'a AbsPath),
 }
 

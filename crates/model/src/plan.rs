@@ -10,7 +10,8 @@ use crate::{AbsPath, ByteSize, Level, Origin};
 
 /// Everything that is fixed about a run before it starts.
 ///
-/// Text shows it to people, as nearly as text can. Between processes it is exact.
+/// Human-readable formats show it to people and may lose bytes that are not UTF-8. Between
+/// processes it is exact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
     /// The directory the command works in. The run can read it.
@@ -29,7 +30,7 @@ pub struct Plan {
     pub links: Vec<Link>,
     /// Private copies of the host's files: the source, and the destination in a private directory.
     pub copies: Vec<(AbsPath, AbsPath)>,
-    /// Files of the workspace that may be made although it is read-only.
+    /// Files of the workspace that may be created although it is read-only.
     #[serde(rename = "late")]
     pub granted_later: Vec<AbsPath>,
     /// The whole environment of the command. Only the names are shown: values can be secrets.
@@ -61,9 +62,9 @@ pub struct Piece {
     pub path: AbsPath,
     /// What is there.
     pub kind: Kind,
-    /// Whether it is a directory; what is mounted must be of the kind of what it is mounted on.
+    /// Whether it is a directory. A directory can only be mounted on a directory, a file on a file.
     pub directory: bool,
-    /// Why it is there. Text shows it in words; between processes it is exact.
+    /// Why it is there. Human-readable formats show it as text; between processes it is exact.
     #[serde(serialize_with = "in_words", deserialize_with = "from_words")]
     pub why: Cause,
 }
@@ -96,9 +97,9 @@ pub enum Cause {
     },
     /// A rule of the user denies it.
     Denied,
-    /// A protected name, or what one leads to.
+    /// A protected name, or its target.
     Protected,
-    /// A directory on the way to a protected name.
+    /// A directory that contains a protected name.
     HoldsProtected,
     /// Files of Ringwall itself.
     Ringwall,
@@ -120,7 +121,7 @@ pub enum Cause {
     Temporary,
     /// A file that is generated for the run.
     Generated,
-    /// Read back from text, which has no more than the words.
+    /// Read back from text, which has only the words.
     Words(String),
 }
 
@@ -189,9 +190,9 @@ pub enum Kind {
     Read,
     /// The host's, to be read and written.
     Write,
-    /// The host's as it already is here, held in place: it cannot be renamed or replaced.
+    /// Already visible, and mounted on itself: it cannot be renamed or replaced.
     Pinned,
-    /// The host's to read; what is written stays in the run and is gone with it.
+    /// Reads come from the host; what is written stays in the run and is removed with it.
     Overlay,
     /// Empty, private, gone with the run.
     Scratch,
@@ -211,7 +212,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Whether writing there is allowed, where the piece itself decides that.
+    /// Whether writing there is allowed; `None` if the piece around it decides that.
     pub fn writable(&self) -> Option<bool> {
         match self {
             Self::Write | Self::Overlay | Self::Scratch | Self::Device | Self::Terminals => {
@@ -225,7 +226,7 @@ impl Kind {
     }
 }
 
-/// A symbolic link in the skeleton of the tree.
+/// A symbolic link outside all pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
     /// Where.
@@ -245,16 +246,16 @@ pub enum Net {
     Host,
 }
 
-/// The port on which a run's own loopback has the proxy. Nothing inside can take it: only a
-/// privileged process could.
+/// The proxy's port on a run's own loopback. A process inside cannot bind it: that takes a
+/// privilege.
 pub const PROXY_PORT: u16 = 978;
 /// The port of the name service there.
 pub const NAMES_PORT: u16 = 53;
 
-/// The ways out of a run's own network, besides the proxy.
+/// Ports and addresses that programs in a run's own network can connect to, besides the proxy.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OutboundPorts {
-    /// Ports on which granted names can be reached by programs that know no proxy.
+    /// Ports of granted names, for programs that cannot use a proxy.
     pub ports: Vec<u16>,
     /// Ports of the host's loopback that can be reached.
     pub local_ports: Vec<u16>,
@@ -262,14 +263,14 @@ pub struct OutboundPorts {
     pub addresses: Vec<std::net::Ipv4Addr>,
 }
 
-/// What a run may use up. `None`: no bound of ours.
+/// What a run may use. `None`: Ringwall sets no limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
     /// Memory of the whole tree.
     pub memory: Option<ByteSize>,
     /// Processes and threads of the whole tree.
     pub processes: Option<u32>,
-    /// Whether the user asked for these two, so that they are worth a control group.
+    /// Whether the user set one of these two. Only then is a control group made.
     pub asked: bool,
     /// The largest file that can be written.
     pub file_size: Option<ByteSize>,

@@ -41,7 +41,7 @@ pub(super) fn build(
     set("GIT_CEILING_DIRECTORIES", context.workspace.parent().as_path().into());
     set("RINGWALL", level_word(policy.level.value).into());
     if policy.level.value < Level::Readwrite {
-        // Looking must not try to write.
+        // A command that only reads must not try to write the index.
         set("GIT_OPTIONAL_LOCKS", "0".into());
     }
     if net == Net::Own {
@@ -77,7 +77,7 @@ fn proxy() -> Vec<(&'static str, String)> {
     for name in ["NO_PROXY", "no_proxy"] {
         variables.push((name, "localhost,127.0.0.1,0.0.0.0,::1".into()));
     }
-    // Asking for news of themselves is no part of what tools were started for.
+    // Tools must not look for their own updates in a run.
     variables.push(("NO_UPDATE_NOTIFIER", "1".into()));
     variables.push(("PIP_DISABLE_PIP_VERSION_CHECK", "1".into()));
     variables.push(("npm_config_update_notifier", "false".into()));

@@ -1,4 +1,4 @@
-//! [`Explainer`]: why a plan does not let something be read or written, and what would allow it.
+//! [`Explainer`]: why a plan does not allow a path to be read or written, and what would allow it.
 
 use model::{AbsPath, Access, Cause, Level, Origin, Plan, Reason, Remedy, Rule, Sourced};
 use policy::protected::{protecting, shadows};

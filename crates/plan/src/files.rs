@@ -50,7 +50,7 @@ pub(super) fn put(layout: &mut Layout, context: &Context, machine: &Machine, lev
 fn texts(context: &Context, machine: &Machine) -> Vec<(AbsPath, String)> {
     let user = &machine.user;
     let home = &context.home;
-    // Some programs ask here for the home directory, and not in the environment.
+    // Some programs read the home directory from here, and not from the environment.
     let roots_home = if user.uid == 0 { home.to_string() } else { "/root".into() };
     let mut passwd = format!("root:x:0:0:root:{roots_home}:/bin/bash\n");
     let mut group = String::from("root:x:0:\n");
@@ -82,8 +82,8 @@ fn texts(context: &Context, machine: &Machine) -> Vec<(AbsPath, String)> {
     texts
 }
 
-/// What git takes from the user: a name and an address. A linked worktree must not tidy up the
-/// repository that it belongs to.
+/// Git's settings for the run: the user's name and address. In a linked worktree, git must not run
+/// maintenance on the repository that the worktree belongs to.
 fn gitconfig(machine: &Machine) -> String {
     let mut text = String::new();
     if let Some(identity) = &machine.identity {

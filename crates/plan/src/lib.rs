@@ -1,7 +1,7 @@
-//! [`compile`]: a policy and what is known of the machine become a [`Plan`].
+//! [`compile`]: makes a [`Plan`] from a policy and from what is known about the machine.
 //!
-//! Pure: the caller looks at the machine first ([`Machine`]), the plan is data, and nothing here says
-//! how a kernel is made to hold it.
+//! Pure: the caller looks at the machine first ([`Machine`]), the plan is data, and nothing here
+//! says how the kernel enforces it.
 
 mod environment;
 mod explain;
@@ -41,13 +41,13 @@ pub struct Machine {
     pub environment: Vec<(OsString, OsString)>,
     /// The repository of a linked worktree.
     pub worktree: Option<Worktree>,
-    /// How the user signs commits.
+    /// The author of the user's commits.
     pub identity: Option<Identity>,
     /// Who runs.
     pub user: User,
     /// What the agent that runs needs of the host.
     pub agent: AgentState,
-    /// The terminal on standard input, where it is one.
+    /// The terminal on standard input, if it is one.
     pub terminal: Option<PathBuf>,
 }
 
@@ -56,7 +56,7 @@ pub struct Machine {
 pub enum Entry {
     /// A directory.
     Directory,
-    /// A file, or anything else that is neither.
+    /// A file, or anything else.
     File,
     /// A symbolic link.
     Link(PathBuf),
@@ -67,7 +67,7 @@ pub enum Entry {
 pub struct Marked {
     /// Where.
     pub path: AbsPath,
-    /// As what.
+    /// What the sandbox does with it.
     pub mark: Mark,
     /// What it is.
     pub entry: Entry,
@@ -82,9 +82,9 @@ pub struct Grant {
     pub write: bool,
     /// What exists there; `None` if nothing does yet.
     pub entry: Option<Entry>,
-    /// Whether the rule says, by a slash at its end, that it is for a directory.
+    /// Whether the rule ends in a slash, and so is for a directory.
     pub directory: bool,
-    /// Whether the rule names it, and no pattern happens to match it.
+    /// Whether the rule names this path. If not, it is a pattern that matches the path.
     pub named: bool,
     /// The rule that grants it.
     pub why: Cause,
@@ -93,9 +93,9 @@ pub struct Grant {
 /// What the agent that runs needs of the host.
 #[derive(Debug, Clone, Default)]
 pub struct AgentState {
-    /// Directories whose changes stay private, with whether they are there.
+    /// Directories whose changes stay private, with whether they exist.
     pub private: Vec<(AbsPath, bool)>,
-    /// Files of which there is a private copy: from where, to where.
+    /// Files that are copied for the run: the source and the destination.
     pub copied: Vec<(AbsPath, AbsPath)>,
     /// What is kept on the host, with whether it is a directory.
     pub kept: Vec<(AbsPath, bool)>,
@@ -105,7 +105,7 @@ pub struct AgentState {
     pub set: Vec<(String, String)>,
 }
 
-/// How commits are signed.
+/// The author of commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     /// `user.name`
@@ -133,13 +133,13 @@ pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<P
     system.chain(toolchain_paths(home, environment).map(|(path, _)| path)).collect()
 }
 
-/// Those of them that hold credentials, and must not be read wherever they lie.
+/// Those of them that hold credentials, and must not be read wherever they are.
 pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let closed = |(path, kind)| (kind == Use::Closed).then_some(path);
     toolchain_paths(home, environment).filter_map(closed).collect()
 }
 
-/// Where a user's toolchains are, and what is done with them.
+/// Where a user's toolchains are, and how a run uses them.
 fn toolchain_paths(
     home: &AbsPath,
     environment: &[(OsString, OsString)],
@@ -207,7 +207,7 @@ pub fn compile(
     }
 }
 
-/// Pieces by path, so that parents come first.
+/// The pieces by path. In this order, parents come before their contents.
 struct Layout {
     pieces: BTreeMap<AbsPath, Piece>,
     links: Vec<Link>,
@@ -238,7 +238,8 @@ impl Layout {
         self.covering(path).next()
     }
 
-    /// Whether a path is one of the run's that nothing can take the place of.
+    /// Whether a path belongs to `/dev`'s devices and terminals or to the run's own `/proc`, which
+    /// no grant can replace.
     fn is_fixed(&self, path: &AbsPath) -> bool {
         let innermost = self.innermost(path).map(|piece| &piece.kind);
         let made = matches!(innermost, Some(Kind::Processes | Kind::Terminals | Kind::Device));
@@ -260,12 +261,12 @@ impl Layout {
         })
     }
 
-    /// Whether the host's file at a path can be read as things stand.
+    /// Whether the host's file at a path can be read with the pieces so far.
     fn readable(&self, path: &AbsPath) -> bool {
         self.innermost(path).is_some_and(shows_host)
     }
 
-    /// Whether a path can be written as things stand.
+    /// Whether a path can be written with the pieces so far.
     fn writable(&self, path: &AbsPath) -> bool {
         self.covering(path).find_map(|piece| piece.kind.writable()).unwrap_or(false)
     }
@@ -342,7 +343,7 @@ fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
                 let Ok(path) = AbsPath::lexical(&path) else { continue };
                 layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
             }
-            // A cache that is not there yet is private from the first.
+            // A cache that does not exist yet is private from the start.
             (Use::Overlay, None) => {
                 if let Ok(path) = AbsPath::lexical(&path)
                     && layout.innermost(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
@@ -370,7 +371,7 @@ fn by_variable(
     toolchain::HOMES_BY_VARIABLE.iter().filter_map(|(name, below, kind)| {
         let (_, value) = environment.iter().find(|(known, _)| known == name)?;
         let path = AbsPath::lexical(Path::new(value)).ok()?;
-        // A toolchain has a directory of its own; anything higher would be a grant by variable.
+        // A toolchain has its own directory. A higher one would turn the variable into a grant.
         let deep = path.as_path().components().count() > 2;
         let path = AbsPath::lexical(&path.as_path().join(below)).ok()?;
         deep.then(|| (path.as_path().to_path_buf(), *kind))
@@ -390,7 +391,8 @@ fn outside(layout: &mut Layout, place: &AbsPath) {
     layout.put(&top, Kind::Outside, true, Cause::NotGranted);
 }
 
-/// The agent's own places: the host's to read, private to write, but for what must be kept.
+/// The agent's own directories: reads come from the host, writes are private, except for what must
+/// be kept.
 fn agent(layout: &mut Layout, machine: &Machine) {
     for (path, there) in &machine.agent.private {
         let kind = if *there { Kind::Overlay } else { Kind::Scratch };
@@ -406,7 +408,7 @@ fn workspace(layout: &mut Layout, context: &Context, level: Level) {
     layout.put(&context.workspace, kind, true, Cause::Workspace);
 }
 
-/// Adds what a rule grants; what is granted but does not exist yet is made when it is first
+/// Adds what a rule grants. Returns a path that does not exist yet: it is created when it is first
 /// written.
 fn put_grant(
     layout: &mut Layout,
@@ -432,8 +434,8 @@ fn put_grant(
         None => return grant.write.then(|| grant.path.clone()),
         Some(Entry::Link(_)) => {}
         Some(entry) => {
-            // What can be read already needs no piece of its own, and reading must not take away
-            // what another rule lets be written.
+            // A path that can be read already needs no piece, and a read grant must not remove what
+            // another rule allows to be written.
             if grant.write || !layout.readable(&grant.path) {
                 layout.put(&grant.path, kind, *entry == Entry::Directory, grant.why.clone());
             }
@@ -447,7 +449,7 @@ fn put_grant(
 fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
     let (hidden, kept): (Vec<_>, Vec<_>) =
         machine.marked.iter().partition(|marked| marked.mark == Mark::Hidden);
-    // What is denied comes first: nothing in it is there to be kept.
+    // Denied entries come first: nothing inside them needs protection.
     for marked in hidden.into_iter().chain(kept) {
         // A link in the workspace may lead there. What the host has there is not shown.
         if layout.is_own(&marked.path) {
@@ -481,7 +483,7 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
         let Some(entry) = known.filter(|entry| !matches!(entry, Entry::Link(_))) else { continue };
         // In a private directory they do not exist at all, which is safer still.
         let inside = path.is_within(&context.workspace) || layout.writes_host(path);
-        // What is only held in place can still be written.
+        // A pinned entry can still be written.
         let treated = layout.pieces.get(path).is_some_and(|piece| piece.kind != Kind::Pinned);
         if !inside || context.workspace.is_within(path) || treated {
             continue;
@@ -491,9 +493,9 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
     }
 }
 
-/// Descriptors of one process, where nothing else is said. Enough for every build seen.
+/// Descriptors of one process, unless configured. Enough for every build seen.
 const DESCRIPTORS: u64 = 65_536;
-/// Processes of a run, where nothing else is said. Stops a fork bomb, not a build.
+/// Processes of a run, unless configured. Stops a fork bomb, not a build.
 const PROCESSES: u32 = 4_096;
 
 fn limits(policy: &Policy) -> Limits {

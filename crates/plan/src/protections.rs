@@ -17,17 +17,17 @@ pub enum Mark {
     Pinned,
 }
 
-/// The rules that single out entries of a tree.
+/// The protected names and the deny rules, prepared for checking many paths.
 pub struct Protections<'a> {
     hidden: Vec<Denial<'a>>,
     read_only: Vec<Denial<'a>>,
-    /// The last names of protected paths in order, to sort out the many entries that are none, and
-    /// the endings of those that have wildcards.
+    /// The last components of protected paths, sorted, to skip the many entries that are not
+    /// protected; and the endings of those with wildcards.
     last_names: Vec<&'static str>,
     endings: Vec<&'static str>,
 }
 
-/// A rule, where it begins by its text, and where that really leads.
+/// A rule, the literal prefix of its path, and where that prefix really leads.
 struct Denial<'a> {
     rule: &'a Sourced<PathRule>,
     prefixes: Vec<Option<AbsPath>>,
@@ -77,7 +77,7 @@ impl<'a> Protections<'a> {
         covering(&self.read_only, path)
     }
 
-    /// What an entry is to the sandbox, if anything.
+    /// What the sandbox does with an entry; `None` if nothing.
     pub fn mark(&self, path: &AbsPath) -> Option<Mark> {
         if self.hidden_by(path).is_some() {
             return Some(Mark::Hidden);
@@ -88,7 +88,7 @@ impl<'a> Protections<'a> {
         self.protects(path)
     }
 
-    /// The same, as far as protected names go.
+    /// The same for protected names only.
     pub fn protects(&self, path: &AbsPath) -> Option<Mark> {
         if !self.may_be_protected(path) {
             return None;
@@ -97,17 +97,17 @@ impl<'a> Protections<'a> {
         Some(if name.cover == Cover::Itself { Mark::Pinned } else { Mark::ReadOnly })
     }
 
-    /// Whether a tree put at this path, or taken from it, could hold a protected name.
+    /// Whether a directory moved to this path, or away from it, could contain a protected name.
     pub fn shadows(&self, path: &AbsPath) -> bool {
         shadows(path).is_some()
     }
 
-    /// Where protected names would be in a tree put at this path, below it.
+    /// Where protected names would be in a directory moved to this path, relative to it.
     pub fn held_by(&self, path: &AbsPath) -> Vec<std::path::PathBuf> {
         held_by(path)
     }
 
-    /// Whether rules can match files anywhere that are not there yet.
+    /// Whether a deny rule is a pattern, which can match files that do not exist yet.
     pub fn has_patterns(&self) -> bool {
         self.hidden.iter().any(|denial| denial.rule.value.is_pattern())
     }

@@ -71,7 +71,7 @@ impl<'a> QuietList<'a> {
 
     /// A path of the system, unless it contains the workspace or the home directory.
     fn in_system(&self, path: &AbsPath) -> bool {
-        // `/etc/shadow-` and `/etc/sudoers.d` are as secret as what they are called after.
+        // `/etc/shadow-` and `/etc/sudoers.d` are as secret as the files they are named after.
         let text = path.as_path().to_string_lossy();
         if SECRET_SYSTEM.iter().any(|secret| text.starts_with(secret)) {
             return false;
@@ -103,7 +103,7 @@ fn is_index_refresh(path: &AbsPath) -> bool {
     kept && names.last().is_some_and(|name| *name == "index.lock")
 }
 
-/// Files that hold a secret for some, and that programs open for all.
+/// Files that hold a secret for some users, and that programs open for all.
 fn is_commonly_read(below: &std::path::Path) -> bool {
     [".npmrc", ".netrc", ".bash_history", ".zsh_history"].iter().any(|name| below.starts_with(name))
 }

@@ -7,11 +7,11 @@
 pub enum Use {
     /// To be read.
     Read,
-    /// To be read; what is written there is private and gone with the run. Also where nothing is
-    /// there yet.
+    /// Can be read; what is written there is private and removed after the run. Also if nothing
+    /// exists there yet.
     Overlay,
-    /// The same, where it is there: the directory of a manager of toolchains, which writes to it
-    /// whatever it is asked, and which must not seem to be installed where it is not.
+    /// The same, but only if it exists. For toolchain managers, which write to their directory on
+    /// every call, and which must not appear to be installed if they are not.
     Layered,
     /// Empty and private.
     Scratch,
@@ -147,7 +147,7 @@ pub const HOME: &[(&str, Use)] = &[
     ("go", Use::Overlay),
 ];
 
-/// Variables that name a toolchain's directory, and places below it; they can be used like the usual
+/// Variables that name a toolchain's directory, and paths below it. They are used like the default
 /// ones.
 pub const HOMES_BY_VARIABLE: &[(&str, &str, Use)] = &[
     ("ASDF_DIR", "", Use::Layered),
@@ -280,7 +280,7 @@ pub const QUIET_NAMES: &[&str] = &[
     ".mcp.json",
 ];
 
-/// Places below home that ordinary programs open whether they need them or not.
+/// Paths below home that ordinary programs open whether they need them or not.
 pub const QUIET_HOME: &[&str] = &[
     ".ICEauthority",
     ".Xauthority",
@@ -333,9 +333,9 @@ pub const QUIET_HOME: &[&str] = &[
     ".zshrc",
 ];
 
-/// Places of the system that ordinary programs open whether they need them or not.
+/// Paths of the system that ordinary programs open whether they need them or not.
 pub const QUIET_SYSTEM: &[&str] = &[
-    // Every program looks for its own settings there; what is secret there stays loud.
+    // Every program looks for its own settings there. Its secrets are in `SECRET_SYSTEM`.
     "/etc",
     "/lost+found",
     "/run/nscd",
@@ -368,7 +368,7 @@ pub const QUIET_WRITES: &[&str] = &[
     ".viminfo",
     ".wget-hsts",
     ".zsh_history",
-    // Caches of what fonts there are, wherever they are kept.
+    // Font caches, in whichever directory.
     "fontconfig",
 ];
 

@@ -1,4 +1,5 @@
-//! A linked worktree: its commits go to its own branch, the rest of the repository stays as it is.
+//! A linked worktree: its commits go to its own branch, and the rest of the repository cannot be
+//! changed.
 
 use model::{AbsPath, Cause, Kind, Level, WorktreePart};
 
@@ -16,13 +17,13 @@ pub struct Worktree {
     pub head: String,
     /// The directories that hold the branch's reference and its log.
     pub branch_dirs: Vec<AbsPath>,
-    /// Those of them that are not there, because git packed what was in them.
+    /// Those of them that do not exist, because git packed their references.
     pub missing: Vec<AbsPath>,
     /// The branch's reference and its log.
     pub own_refs: Vec<AbsPath>,
     /// Everything else in those directories, with whether it is a directory.
     pub others: Vec<(AbsPath, bool)>,
-    /// Directories and files that are there, with whether they are directories.
+    /// Directories and files that exist, with whether they are directories.
     pub present: Vec<(AbsPath, bool)>,
 }
 
@@ -30,14 +31,15 @@ pub struct Worktree {
 pub const WRITTEN: &[&str] = &["objects"];
 /// Below that: what no commit needs to write.
 pub const KEPT: &[&str] = &["objects/pack", "objects/info"];
-/// In the worktree's own part: what says where it belongs, and what may name programs.
+/// In the worktree's own directory: what says which repository it belongs to, and what may name
+/// programs.
 pub const OWN_KEPT: &[&str] = &["commondir", "gitdir", "config.worktree", "modules"];
 
 impl Worktree {
-    /// Whether the worktree itself would write a path of its repository; nothing for other paths.
+    /// Whether git writes a path when it works in this worktree; `None` for paths outside it.
     pub fn writes(&self, path: &AbsPath) -> Option<bool> {
         if let Ok(below) = path.as_path().strip_prefix(self.own.as_path()) {
-            // Itself is held by its mount.
+            // The directory itself is a mount point, so it cannot be replaced.
             let first = below.iter().next().unwrap_or_default();
             return Some(!OWN_KEPT.iter().any(|kept| first == *kept));
         }
@@ -52,15 +54,15 @@ impl Worktree {
         Some(self.branch_dirs.contains(path) || self.own_refs.iter().any(is_its))
     }
 
-    /// What there is of the repository in a run, and what of it can be written.
+    /// The parts of the repository that a run sees, and those that it can write.
     pub fn places(&self) -> Vec<AbsPath> {
         let written = WRITTEN.iter().map(|name| self.common.join(name.as_ref()));
         let whole = [self.common.clone(), self.own.clone()];
         whole.into_iter().chain(written).chain(self.branch_dirs.iter().cloned()).collect()
     }
 
-    /// Whether a path is an object, or a directory of objects, that is there to stay. Git writes a
-    /// new one under another name first.
+    /// Whether a path is a finished object, or a directory of objects. Git writes a new object
+    /// under another name first.
     pub fn is_object(&self, path: &AbsPath) -> bool {
         let name = path.as_path().file_name().unwrap_or_default();
         let coming = name.as_encoded_bytes().starts_with(b"tmp_");
@@ -71,7 +73,7 @@ impl Worktree {
 
 pub(super) fn put(layout: &mut Layout, worktree: &Worktree, context: &Context, level: Level) {
     let Worktree { common, own, .. } = worktree;
-    // In a bare repository, other checkouts may lie inside it.
+    // In a bare repository, other checkouts may be inside it.
     let within = |other: &&AbsPath| other.is_within(common) && !context.workspace.is_within(other);
     for other in context.closed.iter().filter(within) {
         layout.put(other, Kind::Closed, true, Cause::OtherCheckout);

@@ -1,4 +1,4 @@
-//! What must be settled before a run, and what the request itself grants.
+//! What must be checked before a run, and what the request itself grants.
 
 use std::path::{Path, PathBuf};
 
@@ -62,7 +62,8 @@ pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<()
     Ok(())
 }
 
-/// The command and this program can be read: the user typed the one, and hooks inside call the other.
+/// The command and this program can be read: the user typed the command, and hooks inside call this
+/// program.
 pub(crate) fn grant_programs(setup: &mut Setup, request: &Request) {
     let typed = request.command.first().map(PathBuf::from).unwrap_or_default();
     let command = if typed.components().count() > 1 {
@@ -79,8 +80,8 @@ pub(crate) fn grant_programs(setup: &mut Setup, request: &Request) {
     }
 }
 
-/// The program that a path leads to. A link in the workspace must not lead out of it: an earlier run
-/// can have created it, under any name that is looked for.
+/// The program that a path leads to. A link in the workspace must not lead out of it, because an
+/// earlier run can have created it under the name of any program.
 fn program(setup: &Setup, path: &Path) -> Option<AbsPath> {
     let mut resolver = setup.resolver.borrow_mut();
     let workspace = &setup.context.workspace;

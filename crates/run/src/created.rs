@@ -1,4 +1,4 @@
-//! What is made on the host before a run, so that there is something to grant or to protect.
+//! [`Created`]: what is created on the host before a run, so that it can be granted or protected.
 
 use std::path::PathBuf;
 
@@ -8,14 +8,14 @@ use policy::Context;
 
 use config::setup::Setup;
 
-/// Files and directories that were made so that there is something to grant or to protect. Gone
-/// again if nothing was written.
+/// Files and directories that were created so that they can be granted or protected. They are
+/// removed again if nothing was written.
 #[derive(Default)]
 pub(crate) struct Created(Vec<PathBuf>);
 
 impl Created {
-    /// Makes every granted path outside the workspace that is not there. Inside it, the run makes
-    /// the file itself.
+    /// Creates every granted path outside the workspace that does not exist. Inside the workspace,
+    /// the run can create it.
     pub(crate) fn of(grants: &mut [Grant], context: &Context) -> Self {
         let mut made = Vec::new();
         for grant in grants {
@@ -38,8 +38,8 @@ impl Created {
         Self(made)
     }
 
-    /// Makes Ringwall's own directories that the run could make otherwise, so that they can be
-    /// protected.
+    /// Creates Ringwall's own directories if the run could create them otherwise, so that they can
+    /// be protected.
     pub(crate) fn own_directories(setup: &Setup) -> Self {
         let (context, policy) = (&setup.context, &setup.loaded.policy);
         let home = policy.level.value == Level::Full || !policy.filesystem.allow_write.is_empty();
@@ -67,7 +67,7 @@ impl Drop for Created {
             if path.symlink_metadata().is_ok_and(|file| file.is_file() && file.len() == 0) {
                 let _ = std::fs::remove_file(path);
             }
-            // Fails for anything else, and where something is in it.
+            // Fails for anything else, and for a directory that is not empty.
             let _ = std::fs::remove_dir(path);
         }
     }

@@ -137,7 +137,7 @@ pub enum Ending {
     Killed,
 }
 
-/// What enforces and what attributes, in every violation.
+/// What enforces the sandbox, and what finds the path of a denial. Part of every violation.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct Mechanism {
     /// What enforces.
@@ -187,7 +187,7 @@ impl From<Violation> for ViolationFields {
         let Violation { class, operation, path, program, reason } = violation;
         let (rule, origin) = reason.as_ref().map(|it| (it.rule, it.origin.clone())).unzip();
         let text = reason.as_ref().map(|reason| reason.text.clone());
-        // A probe has no more to say than its rule.
+        // A probe has no text, only its rule.
         let text = text.filter(|text| !text.is_empty());
         let remedy = reason.and_then(|reason| reason.instead);
         let allow = remedy.as_ref().and_then(Remedy::command);

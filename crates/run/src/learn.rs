@@ -114,7 +114,7 @@ impl Learned {
     }
 }
 
-/// Paths as rules. What a directory above covers needs no line of its own.
+/// Paths as rules. A path below a directory that is listed needs no rule.
 fn outermost(paths: &BTreeSet<PathBuf>) -> Vec<String> {
     let covered = |path: &Path| paths.iter().any(|other| other != path && path.starts_with(other));
     let outer = paths.iter().filter(|path| !covered(path));
@@ -127,9 +127,9 @@ enum Missing {
     LocalPort(u16),
 }
 
-/// What would let a connection pass, tried on the rules themselves. Nothing where it passes anyway,
-/// where something else is in its way, such as `denied_domains`, and where it would open what is
-/// not public: that is for the user to think of.
+/// The entry that would allow a connection, found by trying it on the rules. `None` if the
+/// connection is allowed already, if something else denies it, such as `denied_domains`, and if the
+/// entry would allow an address that is not public: the user must decide about that.
 fn missing(rules: &NetworkRules, host: &Host, port: u16) -> Option<Missing> {
     let passes =
         |rules: &NetworkRules| policy::connect(rules, host, port).verdict == Verdict::Allow;

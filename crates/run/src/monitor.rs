@@ -1,4 +1,4 @@
-//! [`Monitor`]: decides what becomes of each attempt in a run, and remembers what happened.
+//! [`Monitor`]: decides about each attempt in a run, and remembers what happened.
 
 mod network;
 
@@ -50,7 +50,7 @@ pub(crate) struct Monitor<'a, 's> {
     learned: Learned,
     /// What enforces and attributes, once the run has started.
     pub(crate) available: Option<Available>,
-    /// What was denied already, so that a program that tries again and again is reported once.
+    /// What was reported already, so that a program that tries again and again is reported once.
     reported: BTreeSet<(String, String)>,
     /// Violations to remember beyond the run.
     pub(crate) violations: Vec<Violation>,
@@ -60,8 +60,8 @@ pub(crate) struct Monitor<'a, 's> {
     network: Option<Network>,
     /// The programs behind open connections.
     clients: HashMap<u64, Program>,
-    /// News that came with an attempt that ends the run. Its client waits for an answer, and would
-    /// go on if it saw that no one is left to give one.
+    /// Messages from the one that ends the run onwards. Their clients wait for an answer, and would
+    /// continue if the channel was closed.
     unanswered: Vec<ProxyMessage>,
 }
 
@@ -116,17 +116,17 @@ impl<'a, 's> Monitor<'a, 's> {
 
     /// Whether a file that a rule hides may appear in a directory that the run can see.
     pub(crate) fn may_hide_more(&self) -> bool {
-        self.protections.has_patterns() || self.hidden_to_come().next().is_some()
+        self.protections.has_patterns() || self.hidden_and_missing().next().is_some()
     }
 
     /// Paths that rules hide by name, that the run could see, and that do not exist yet.
-    fn hidden_to_come(&self) -> impl Iterator<Item = &AbsPath> {
+    fn hidden_and_missing(&self) -> impl Iterator<Item = &AbsPath> {
         let is_there = |path: &AbsPath| path.as_path().symlink_metadata().is_ok();
         let named = self.protections.hidden_by_name();
         named.filter(move |path| self.plan.allows(path, false) && !is_there(path))
     }
 
-    /// Why an attempt is denied: the plan knows.
+    /// Why the plan denies an attempt.
     fn reason(&self, access: Access, attempt: &Attempt) -> Option<Reason> {
         let path = AbsPath::lexical(&attempt.path).ok()?;
         let explainer = Explainer {
@@ -163,7 +163,7 @@ impl<'a, 's> Monitor<'a, 's> {
         self.learned.configuration(&self.rules)
     }
 
-    /// Reports a violation once, and says what becomes of the run.
+    /// Reports a violation once, and returns what happens to the run.
     fn rule(&mut self, violation: Violation) -> Ruling {
         let class = violation.class;
         self.count(class);
@@ -204,11 +204,11 @@ impl Rules for Monitor<'_, '_> {
         self.new_names.forbids(&self.protections, path, operation)
     }
 
-    /// Programs put the next version of a file beside it, under its name and something more.
+    /// Programs write the next version of a file beside it, under its name with a prefix or suffix.
     fn is_draft(&self, path: &AbsPath) -> bool {
         let Some(name) = path.as_path().file_name() else { return false };
         let name = name.as_bytes();
-        // As `sed -i` and `perl -i` call theirs, whatever the file is called.
+        // The names that `sed -i` and `perl -i` use, whatever the file is called.
         let anonymous = [(b"sed".as_slice(), 9), (b"XX", 8)]
             .iter()
             .any(|(start, length)| name.starts_with(start) && name.len() == *length);
@@ -224,13 +224,13 @@ impl Rules for Monitor<'_, '_> {
     }
 
     fn is_lock_only(&self, path: &AbsPath) -> bool {
-        self.new_names.is_mere_lock(path)
+        self.new_names.is_packed_refs_lock(path)
     }
 
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {
         if !self.protections.has_patterns() {
-            // Where they will come, or what that will come in.
-            let coming = self.hidden_to_come();
+            // The directories in which they would be created, or the nearest that exist.
+            let coming = self.hidden_and_missing();
             let above = coming.filter_map(|path| path.as_path().ancestors().find(|at| at.is_dir()));
             return above.map(Path::to_path_buf).collect();
         }

@@ -93,7 +93,7 @@ impl Network {
     }
 }
 
-/// The rules, with the machine's own resolver. Builds for tests know a few names more.
+/// The rules, with the machine's own resolver. Builds for tests know some more names.
 fn rules(context: NetworkRules) -> Rules {
     sandbox::look_up_hosts_without_loading();
     let mut rules = Rules::new(context);
@@ -119,7 +119,7 @@ impl proxy::Resolve for TestHosts {
     }
 }
 
-/// Every connection needs two descriptors. What runs inside has its own limit already.
+/// Every connection needs two descriptors. The processes inside have their own limit already.
 fn raise_descriptors() {
     use rustix::process::{Resource, getrlimit, setrlimit};
     let mut limit = getrlimit(Resource::Nofile);
@@ -139,7 +139,7 @@ fn upstream() -> io::Result<Upstream> {
         .map_err(|error| io::Error::other(format!("invalid proxy in the environment: {error}")))
 }
 
-/// Carries what the proxy says to the supervisor's thread.
+/// Sends what the proxy reports to the supervisor's thread.
 struct Reporter {
     line: Mutex<(Sender<ProxyMessage>, PipeWriter)>,
 }
@@ -183,7 +183,7 @@ impl Observer for Reporter {
         self.send(ProxyMessage::Failed(number));
     }
 
-    /// Builds for tests can see what becomes of a run whose proxy fails.
+    /// In builds for tests, makes the proxy fail, to test what happens to the run.
     fn malformed(&self, _client: &Caller, why: &str) {
         let fault = || std::env::var_os("RINGWALL_FAULT").is_some_and(|what| what == "proxy-panic");
         assert!(!cfg!(feature = "test-hooks") || !fault(), "the proxy was made to fail: {why}");

@@ -1,7 +1,7 @@
-//! Protected names that come into being while a run goes on: which may, and which may not.
+//! Protected names that are created during a run: which may be created, and which may not.
 //!
-//! A run may make a repository of its own. Then git writes the names that are protected everywhere
-//! else, and what it writes there is harmless as long as it names no program.
+//! A run may create its own repository. Git then writes names that are protected everywhere else,
+//! and what it writes there is harmless as long as it names no program.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -16,16 +16,16 @@ use sandbox::Operation;
 /// The protected names that existed before the run.
 pub(crate) struct NewNames {
     before: BTreeSet<AbsPath>,
-    /// Directories that were frozen as a whole: what is in them is as old as they are.
-    frozen: BTreeSet<AbsPath>,
-    /// Protected paths that did not exist, but that a link led to.
+    /// Directories that are read-only as a whole: their contents are as old as they are.
+    read_only: BTreeSet<AbsPath>,
+    /// Protected paths that did not exist, but that a link pointed to.
     dangling: BTreeSet<AbsPath>,
-    /// Directories that git took for repositories although they are not called so.
+    /// Directories that git took for repositories although their names do not end in `.git`.
     repositories: BTreeSet<AbsPath>,
     worktree: Option<Worktree>,
     /// When the run began.
     since: SystemTime,
-    /// The git directories that the run made, as far as it was seen.
+    /// The git directories that the run created, as far as calls were watched.
     made: RefCell<BTreeSet<AbsPath>>,
 }
 
@@ -40,15 +40,15 @@ impl NewNames {
     ) -> Self {
         let whole =
             |marked: &&Marked| marked.mark == Mark::ReadOnly && marked.entry == Entry::Directory;
-        let frozen = marked.iter().filter(whole).map(|marked| marked.path.clone());
+        let read_only = marked.iter().filter(whole).map(|marked| marked.path.clone());
         let names = marked.iter().map(|marked| marked.path.clone());
         let (dangling, repositories) = (dangling.to_vec(), repositories.to_vec());
-        Self::new(names, frozen, dangling, repositories, worktree, since)
+        Self::new(names, read_only, dangling, repositories, worktree, since)
     }
 
     pub(crate) fn new(
         before: impl IntoIterator<Item = AbsPath>,
-        frozen: impl IntoIterator<Item = AbsPath>,
+        read_only: impl IntoIterator<Item = AbsPath>,
         dangling: impl IntoIterator<Item = AbsPath>,
         repositories: impl IntoIterator<Item = AbsPath>,
         worktree: Option<&Worktree>,
@@ -57,24 +57,32 @@ impl NewNames {
         let dangling: BTreeSet<_> = dangling.into_iter().collect();
         // The target of a link belongs to the name that existed.
         let before = before.into_iter().chain(dangling.iter().cloned()).collect();
-        let (frozen, worktree) = (frozen.into_iter().collect(), worktree.cloned());
+        let (read_only, worktree) = (read_only.into_iter().collect(), worktree.cloned());
         let repositories = repositories.into_iter().collect();
-        Self { before, frozen, dangling, repositories, worktree, since, made: RefCell::default() }
+        Self {
+            before,
+            read_only,
+            dangling,
+            repositories,
+            worktree,
+            since,
+            made: RefCell::default(),
+        }
     }
 
-    /// Protected paths that did not exist, but that a link led to.
+    /// Protected paths that did not exist, but that a link pointed to.
     pub(crate) fn dangling(&self) -> impl Iterator<Item = &AbsPath> {
         self.dangling.iter()
     }
 
-    /// The git directories that the run made, as far as it was seen.
+    /// The git directories that the run created, as far as calls were watched.
     pub(crate) fn made(&self) -> BTreeSet<AbsPath> {
         self.made.borrow().clone()
     }
 
     /// Whether a name existed before the run.
     pub(crate) fn is_old(&self, path: &AbsPath) -> bool {
-        self.before.contains(path) || self.frozen.iter().any(|dir| path.is_within(dir))
+        self.before.contains(path) || self.read_only.iter().any(|dir| path.is_within(dir))
     }
 
     /// Whether git took a directory for a repository before the run, whatever it is called.
@@ -113,12 +121,12 @@ impl NewNames {
         let mark = protections.mark(path);
         let shadows = moves && !self.is_new_repository(path) && protections.shadows(path);
         match mark {
-            None => shadows || self.is_inside_frozen(protections, path, operation),
+            None => shadows || self.is_inside_read_only(protections, path, operation),
             Some(Mark::Hidden) => true,
             Some(Mark::Pinned) => match operation {
-                // Where there is one already, nothing is made.
+                // If the directory exists, the call creates nothing.
                 Operation::MakeDirectory => false,
-                // Copies and archives bring theirs along.
+                // Copying and unpacking set the times, mode and owner of what they create.
                 Operation::ChangeTimes
                 | Operation::ChangeMode
                 | Operation::ChangeOwner
@@ -131,15 +139,15 @@ impl NewNames {
         }
     }
 
-    /// Whether a path is the lock that git takes to look whether a reference is packed, with every
+    /// Whether a path is the lock that git takes to check whether a reference is packed, with every
     /// commit in a linked worktree.
-    pub(crate) fn is_mere_lock(&self, path: &AbsPath) -> bool {
+    pub(crate) fn is_packed_refs_lock(&self, path: &AbsPath) -> bool {
         let lock = |worktree: &Worktree| worktree.common.join("packed-refs.lock".as_ref());
         self.worktree.as_ref().map(lock).as_ref() == Some(path)
     }
 
-    /// Whether a directory above is frozen as a whole.
-    fn is_inside_frozen(
+    /// Whether a directory above is read-only as a whole.
+    fn is_inside_read_only(
         &self,
         protections: &Protections<'_>,
         path: &AbsPath,
@@ -155,7 +163,7 @@ impl NewNames {
         repository(path).is_some_and(|(git, _)| !self.is_old_repository(&git))
     }
 
-    /// Whether git itself would write this into a repository that it makes.
+    /// Whether git itself would write this into a repository that it creates.
     fn is_part_of_new_repository(&self, path: &AbsPath, operation: Operation) -> bool {
         let Some((git, below)) = repository(path) else { return false };
         if self.is_old_repository(&git) {
@@ -171,10 +179,10 @@ impl NewNames {
     }
 }
 
-/// How far the time that files are given may lie behind the clock.
+/// How far the times of files may be behind the clock.
 const COARSE: Duration = Duration::from_millis(50);
 
-/// When something was made, where the file system knows.
+/// When something was created, if the file system knows.
 fn made(path: &AbsPath) -> Option<SystemTime> {
     path.as_path().symlink_metadata().ok()?.created().ok()
 }
@@ -184,7 +192,7 @@ pub(crate) fn is_directory(path: &AbsPath) -> bool {
     path.as_path().symlink_metadata().is_ok_and(|metadata| metadata.is_dir())
 }
 
-/// Whether an object that other branches may need would be changed. New ones may come.
+/// Whether an object that other branches may need would be changed. New objects may be added.
 fn changes_object(path: &AbsPath, operation: Operation) -> bool {
     match operation {
         Operation::MakeDirectory | Operation::ChangeTimes => false,

@@ -1,4 +1,4 @@
-//! [`prepare`]: from a request to a plan. [`Prepared`] is everything that a run is made from.
+//! [`prepare`]: makes a plan from a request. [`Prepared`] is everything that a run needs.
 
 use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
 use plan::Machine;

@@ -15,9 +15,9 @@ const LIMIT: u8 = 124;
 const CANCELLED: u8 = 143;
 /// The exit status of a run that was killed from outside: as after SIGKILL.
 const KILLED: u8 = 137;
-/// What a shell ends with if there is no such program.
+/// The exit status of a shell if there is no such program.
 pub(crate) const NOT_FOUND: u8 = 127;
-/// What a shell ends with if a program cannot be run.
+/// The exit status of a shell if a program cannot be run.
 const NOT_EXECUTABLE: u8 = 126;
 
 /// What is known after a run, for people and programs.
@@ -37,11 +37,11 @@ pub struct Report {
     pub limit: Option<String>,
     /// Why the command could not be started.
     pub not_run: Option<String>,
-    /// Violations after which it went on, up to a thousand.
+    /// Violations that did not stop the run, up to a thousand.
     pub denied: Vec<Violation>,
     /// How many violations there were.
     pub counts: Counts,
-    /// Limits that were enforced while it went on.
+    /// Limits that were enforced and did not stop the run.
     pub limits_reached: Vec<String>,
     /// What appeared under protected names.
     pub tampering: Vec<Tampering>,
@@ -53,7 +53,7 @@ pub struct Report {
     pub limited_by: String,
     /// What the run used.
     pub usage: Option<Usage>,
-    /// The least configuration that would have allowed what was denied, after a learning run.
+    /// The smallest configuration that would have allowed what was denied, after a learning run.
     pub learned: Option<String>,
     /// What the user should know besides.
     pub notices: Vec<String>,

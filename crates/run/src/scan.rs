@@ -23,7 +23,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) heads: Vec<AbsPath>,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
-    /// Whether what links lead to counts too.
+    /// Whether the targets of links are marked too.
     pub(crate) follows: bool,
 }
 
@@ -67,12 +67,12 @@ impl<'a> Scan<'a> {
                 if rule.value.is_pattern() && links.iter().any(|link| link.is_within(&prefix)) {
                     return;
                 }
-                // The whole machine is a level, and no grant.
+                // The root directory cannot be granted; level `full` is for that.
                 if target == AbsPath::root() && policy.level.value < Level::Full {
                     return;
                 }
-                // A rule that is written inside the workspace stays there: a repository can bring a
-                // link under any name.
+                // A rule for a path inside the workspace does not reach outside: a repository can
+                // contain a link under any name.
                 if path.is_within(workspace) && !target.is_within(workspace) {
                     return;
                 }
@@ -113,9 +113,9 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// What rules deny by name in what there is of the host besides the workspace and grants. A
-    /// pattern that begins nowhere is about the project, and not about the certificates of the
-    /// system.
+    /// Marks what rules deny by name among the host's files besides the workspace and grants. A
+    /// pattern without a leading directory is about the project, and not about the certificates of
+    /// the system.
     pub(crate) fn deny_elsewhere(&mut self, policy: &Policy, context: &Context, there: &[AbsPath]) {
         let files = &policy.filesystem;
         let hidden = files.deny_read.iter().map(|rule| (rule, Mark::Hidden));
@@ -168,7 +168,7 @@ impl<'a> Scan<'a> {
         });
     }
 
-    /// Credentials that a link leads to are closed where they lie.
+    /// Credentials that a link leads to are closed at their real path.
     pub(crate) fn close_credentials(
         &mut self,
         all: &[PathBuf],
@@ -186,7 +186,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// The protected names that stand in the home itself, where all of it can be written.
+    /// The protected names in the home directory itself, if all of it can be written.
     pub(crate) fn protect_home(&mut self, home: &AbsPath) {
         for path in policy::protected_names().iter().map(|name| name.path) {
             let below: PathBuf = path.iter().collect();
@@ -213,7 +213,7 @@ impl<'a> Scan<'a> {
         if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
         }
-        // Afterwards, what is hidden from the run is looked at like anything else.
+        // After the run, what was hidden from it is checked like anything else.
         let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();
         let Some(mut mark) = protects.or_else(|| self.protections.mark(path)) else {
             if kind.is_symlink() {
@@ -245,7 +245,7 @@ impl<'a> Scan<'a> {
         Step::Past
     }
 
-    /// A link where a directory with protected names would be: it stays, and what it leads to has
+    /// A link at the path of a directory with protected names. It must stay, and its target has
     /// those names.
     fn linked_parent(&mut self, path: AbsPath) {
         let names = self.protections.held_by(&path);
@@ -261,7 +261,7 @@ impl<'a> Scan<'a> {
         self.marked.push(Marked { path, mark: Mark::ReadOnly, entry: Entry::Link(link) });
     }
 
-    /// A protected name that is a link protects what it leads to as well. Gives what that is.
+    /// A protected name that is a link protects its target as well. Returns what the target is.
     fn follow(&mut self, path: &AbsPath, mark: Mark) -> Option<Entry> {
         if !self.follows {
             return None;
@@ -307,13 +307,13 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// What a repository's configuration has git read and run counts as part of it.
+    /// The files that a repository's configuration makes git read and run are part of it.
     fn named_by(&mut self, git: &AbsPath) {
         let checkout = git.parent();
         for (from, path) in named_files(git.join("config".as_ref()).as_path()) {
             let base = if from == Base::Itself { git } else { &checkout };
             let Ok(path) = AbsPath::lexical(&base.as_path().join(path)) else { continue };
-            // Elsewhere there is nothing to write, and a checkout cannot be kept as a whole.
+            // Elsewhere nothing can be written, and a whole checkout cannot be made read-only.
             if path.is_within(&checkout)
                 && !git.is_within(&path)
                 && !self.mark_there(&path, Mark::ReadOnly)
@@ -323,7 +323,7 @@ impl<'a> Scan<'a> {
         }
     }
 
-    /// Protects names in a directory that is not called as it is used.
+    /// Protects names in a directory that is used under another name.
     fn names_in(&mut self, dir: &AbsPath, names: impl Iterator<Item = impl AsRef<Path>>) {
         for name in names {
             let Ok(path) = AbsPath::lexical(&dir.as_path().join(name)) else { continue };
@@ -341,7 +341,7 @@ pub(crate) fn entry(path: &Path) -> Option<Entry> {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             return None;
         }
-        // What cannot be looked at may well be there.
+        // An entry that cannot be inspected may exist.
         Err(_) => return Some(Entry::File),
     };
     Some(if metadata.is_dir() {

@@ -22,11 +22,11 @@ pub(crate) struct Survey {
     pub(crate) machine: Machine,
     /// Protected paths that do not exist, but that a link already leads to.
     pub(crate) dangling: Vec<AbsPath>,
-    /// Directories that git takes for repositories although they are not called so.
+    /// Directories that git takes for repositories although their names do not end in `.git`.
     pub(crate) repositories: Vec<AbsPath>,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
-    /// What was granted outside the workspace and made for the run.
+    /// What was granted outside the workspace and created for the run.
     pub(crate) created: Created,
 }
 
@@ -42,7 +42,7 @@ pub(crate) fn survey(
     let mut entries = candidates(plan::candidates(&context.home, &environment), &context.home);
     let mut scan = Scan::new(policy, context);
     for path in context.own_files.iter().chain(&context.closed) {
-        // Where a link is on the way, what it leads to is among them.
+        // If a link is on the way, its target is among them too.
         let real = scan.resolver.resolve(path.as_path()).is_ok_and(|real| real == *path);
         if let Some(entry) = entry(path.as_path()).filter(|_| real) {
             entries.insert(path.as_path().into(), entry);
@@ -50,7 +50,7 @@ pub(crate) fn survey(
     }
     scan.close_credentials(&plan::credentials(&context.home, &environment), &mut entries);
     let home = scan.resolver.resolve(context.home.as_path());
-    // Home is no toolchain, however a variable spells it.
+    // Home is not a toolchain, however a variable spells it.
     entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));
     let mut grants = scan.grants(policy, context);
     let created = match purpose {
@@ -69,7 +69,7 @@ pub(crate) fn survey(
     if let Some(path) = output.filter(|path| roots.iter().any(|root| path.is_within(root))) {
         scan.marked.push(Marked { path, mark: Mark::ReadOnly, entry: Entry::File });
     }
-    // What a link leads to is not there by that.
+    // A link does not make its target visible.
     let real = entries.iter().filter(|(_, entry)| !matches!(entry, Entry::Link(_)));
     let tools = real.filter_map(|(path, _)| AbsPath::lexical(Path::new(path)).ok());
     let repository = worktree.iter().flat_map(Worktree::places);
@@ -83,9 +83,9 @@ pub(crate) fn survey(
     let Scan { mut marked, dangling, unreadable, heads, left_out, .. } = scan;
     let repositories =
         heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
-    // What cannot be looked into might hold anything.
-    let frozen = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
-    marked.extend(unreadable.into_iter().map(frozen));
+    // A directory that cannot be read might contain anything.
+    let read_only = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
+    marked.extend(unreadable.into_iter().map(read_only));
     let committer = facts::git_config::committer(context.home.as_path());
     let identity = committer.map(|Committer { name, email }| Identity { name, email });
     let machine = Machine {
@@ -158,7 +158,7 @@ fn agent_state(agent: &Agent, context: &Context, purpose: Purpose) -> AgentState
     AgentState {
         private: private.map(|path| (path.clone(), there(&path).is_some())).collect(),
         kept: kept.filter_map(|path| there(&path).map(|found| (path, found.is_dir()))).collect(),
-        // A private copy must not hide one that is there.
+        // A private copy must not hide a file that exists.
         copied: copied.filter(|(from, to)| there(from).is_some() && there(to).is_none()).collect(),
         pass: needs.variables.iter().map(|name| (*name).to_owned()).collect(),
         set: needs
@@ -175,9 +175,10 @@ fn agent_state(agent: &Agent, context: &Context, purpose: Purpose) -> AgentState
 pub(crate) struct Now {
     /// Protected names.
     pub(crate) marked: Vec<Marked>,
-    /// Directories that cannot be looked into.
+    /// Directories that cannot be read.
     pub(crate) unreadable: Vec<AbsPath>,
-    /// Directories with a `HEAD`, be it a link to nothing: git may take them for repositories.
+    /// Directories with a `HEAD`, even if it is a dangling link: git may take them for
+    /// repositories.
     pub(crate) heads: Vec<AbsPath>,
 }
 
@@ -188,7 +189,7 @@ pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]
 
 /// The same below some directories.
 pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> Now {
-    // What a new link leads to may have been there before.
+    // The target of a new link may have existed before.
     let mut scan = Scan { follows: false, ..Scan::new(policy, context) };
     for dir in dirs {
         scan.look_through(dir);

@@ -81,7 +81,7 @@ pub(crate) fn sweep(
         let since = new_names.was_repository(dir).then_some(since);
         found.extend(disarm(dir.as_path(), since));
     }
-    // The innermost first: the way to it must still be open.
+    // The innermost first: the directories above it must still be accessible.
     opened.into_iter().rev().for_each(Opened::close);
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
@@ -122,7 +122,7 @@ impl Opened {
         }
     }
 
-    /// Gives an entry a name that is free. Whether that worked.
+    /// Renames an entry to a name that is free. Returns whether that worked.
     fn rename(&self, from: &OsStr, to: &str) -> bool {
         let dir = &self.directory;
         match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
@@ -144,7 +144,7 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     let path = marked.path.as_path();
     let in_new = repository(&marked.path).filter(|(git, _)| !new_names.is_old_repository(git));
     match in_new {
-        // A repository that the run made for itself.
+        // A repository that the run created.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
             if is_directory(&marked.path) {
                 Vec::new()
@@ -152,7 +152,7 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
                 vec![aside(path, "a `.git` file that points to a repository appeared")]
             }
         }
-        // What a link leads to is not the repository's own.
+        // The target of a link is not part of the repository.
         Some((_, below)) if below == Path::new("hooks") && !path.is_symlink() => {
             foreign_hooks(path, |_| true)
         }
@@ -187,10 +187,10 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
     found
 }
 
-/// A directory that git would take for a repository although it is not called `.git`. Nothing can
-/// keep it from being made without keeping ordinary directories from being made, so what names
-/// programs in it is moved aside: what is newer than the run if it was a repository before that,
-/// and otherwise all of it.
+/// Handles a directory that git would take for a repository although it is not called `.git`.
+/// Creating one cannot be denied without denying ordinary directories. So everything in it that can
+/// name programs is moved aside: what is newer than the run if it was a repository before, and
+/// otherwise all of it.
 fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
     if !facts::is_repository(dir) {
         return Vec::new();
@@ -217,8 +217,8 @@ fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
     found
 }
 
-/// Whether something was made, moved or changed since. The time of the last change of what is
-/// known about a file, unlike that of its text, cannot be set.
+/// Whether an entry was created, moved or changed since. The change time (`ctime`) cannot be set,
+/// unlike the modification time.
 fn is_new(path: &Path, since: SystemTime) -> bool {
     let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let changed = |file: std::fs::Metadata| (file.ctime(), file.ctime_nsec());
@@ -246,7 +246,7 @@ fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
     found
 }
 
-/// What appeared in the worktree's own git directory although only git's owner may put it there.
+/// What appeared in the worktree's own git directory although only the user may create it.
 fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
     let parts = plan::OWN_KEPT.iter().map(|name| worktree.own.join(name.as_ref()));
     let existed = |part: &AbsPath| worktree.present.iter().any(|(path, _)| path == part);
@@ -255,8 +255,8 @@ fn foreign_parts(worktree: &Worktree) -> Vec<Tampering> {
         .collect()
 }
 
-/// Another branch at which the worktree points now. The next run would take it for the worktree's
-/// own, so it points back.
+/// Checks whether the worktree was switched to another branch. The next run would take that for the
+/// worktree's own, so `HEAD` is restored.
 fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     let head = worktree.own.as_path().join("HEAD");
     let FileText::Text(now) = facts::read_small(&head) else { return None };
@@ -280,7 +280,7 @@ fn aside(path: &Path, what: &str) -> Tampering {
 fn move_aside(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?;
     let opened = Opened::new(path.parent()?)?;
-    // The run can take some names beforehand, and not the time of day.
+    // The run can create some names beforehand, but it does not know the time.
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let numbers = (1..100).chain([now.as_nanos()]);
     let beginning: String = name.to_string_lossy().chars().take(MOST_NAME).collect();
@@ -291,7 +291,7 @@ fn move_aside(path: &Path) -> Option<PathBuf> {
     moved.map(|target| path.with_file_name(target))
 }
 
-/// Characters of a name that leave room for what is added to it.
+/// The number of characters kept of a name, so that there is room for the suffix.
 const MOST_NAME: usize = 40;
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Who runs.
+//! The user who runs a command.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
 use plan::User;
 
-/// Who runs, by number and by a name that is safe in /etc/passwd.
+/// The user's numbers, and a name that is safe in /etc/passwd.
 pub(crate) fn user(environment: &[(OsString, OsString)]) -> User {
     let uid = rustix::process::getuid().as_raw();
     let gid = rustix::process::getgid().as_raw();

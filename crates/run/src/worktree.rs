@@ -6,8 +6,8 @@ use facts::Resolver;
 use model::{AbsPath, FileText};
 use plan::Worktree;
 
-/// The repository of a linked worktree, if both sides say that it is one: a file in a checkout
-/// alone could name any directory, and so could anything that the checkout itself brings.
+/// The repository of a linked worktree, if both sides refer to each other. A file in a checkout
+/// alone could name any directory, and so could anything else in the checkout.
 pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let mut resolver = Resolver::default();
     let mut real = |path: PathBuf| resolver.resolve(&path).ok();
@@ -29,7 +29,7 @@ pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     }
     let head = text(own.as_path().join("HEAD"))?;
     let branch = head.strip_prefix("ref:").map(|name| PathBuf::from(name.trim()));
-    // A run can write this file: nothing in it may lead out of the branches.
+    // A run can write this file: the name must not lead out of the branches.
     let plain = |name: &PathBuf| name.components().all(|part| matches!(part, Component::Normal(_)));
     let whole = |name: &PathBuf| name.components().count() > 2;
     let branch = branch.filter(|name| name.starts_with("refs/heads") && whole(name) && plain(name));

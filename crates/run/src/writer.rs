@@ -10,12 +10,12 @@ use serde::Serialize;
 
 /// How long a reader may take at the end of a run to read what is left.
 const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
-/// What is kept for a reader that does not read.
+/// How many bytes are kept for a reader that does not read.
 const MAX_PENDING: usize = 16 << 20;
-/// A pipe that has room takes as much without blocking.
+/// A pipe that is ready takes this many bytes without blocking.
 const PART: usize = 4096;
 
-/// An open stream, and what its reader has not taken yet. A run does not wait for its reader: limits
+/// An open stream, and what its reader has not read yet. A run does not wait for its reader: limits
 /// and signals work also if no one reads.
 #[derive(Debug)]
 pub struct Writer {
@@ -66,7 +66,7 @@ impl Writer {
         if self.pending.is_empty() { Ok(()) } else { Err(io::Error::other("no one reads them")) }
     }
 
-    /// Writes what can be written without blocking, as long as there is room within some time.
+    /// Writes what can be written without blocking. Waits at most `patience` for room.
     fn flush(&mut self, patience: Timespec) -> io::Result<()> {
         while !self.pending.is_empty() {
             let mut room = [PollFd::new(&self.file, PollFlags::OUT)];
@@ -84,7 +84,7 @@ impl Writer {
     }
 }
 
-/// A copy of a descriptor that the caller of this process left open for us.
+/// A copy of a descriptor that the caller of this process left open.
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     match OpenOptions::new().append(true).open(&path) {

@@ -41,7 +41,7 @@ impl Monitor<'_, '_> {
             _ => Class::Deny,
         };
         self.learned.look_up(&name);
-        // Resolvers ask for every kind of address, and again.
+        // Resolvers ask for every kind of address, and repeat their queries.
         let known = self.reported.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
         let program = if known { Program::default() } else { who() };
         let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.rules, &host));
@@ -50,13 +50,13 @@ impl Monitor<'_, '_> {
         self.rule(violation)
     }
 
-    /// Takes one of the proxy's words, and answers it unless the run ends by it.
+    /// Handles one message of the proxy, and answers it unless the message ends the run.
     pub(super) fn handle_message(
         &mut self,
         message: &ProxyMessage,
         who: &dyn Fn(&Caller) -> Program,
     ) -> Ruling {
-        // A client may have gone away before it gets its answer.
+        // A client may have disconnected before it gets its answer.
         match message {
             ProxyMessage::Refused(refusal, answer) => {
                 let ruling = self.refuse(self.class(), refusal, who(&refusal.client));
@@ -71,7 +71,7 @@ impl Monitor<'_, '_> {
                 }
                 let _ = answer.send(());
             }
-            // The client goes on once this is dropped.
+            // The client continues once this is dropped.
             ProxyMessage::Opening { number, client, .. } => {
                 self.clients.insert(*number, who(client));
             }
@@ -101,7 +101,7 @@ impl Monitor<'_, '_> {
     /// The run is over: reports the connections that were still open, and what was denied last.
     pub(crate) fn close_network(&mut self) {
         let Some(network) = self.network.take() else { return };
-        // The first of them has had its say.
+        // The first message was handled before.
         let unanswered = std::mem::take(&mut self.unanswered).into_iter().skip(1);
         for message in unanswered.chain(network.close()) {
             match &message {

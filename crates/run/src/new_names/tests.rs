@@ -37,9 +37,9 @@ impl Workspace {
             let base = workspace.at("");
             Sourced::built_in(PathRule::parse(text, base.as_path(), &base).unwrap())
         };
-        let (hidden, frozen) = (rule("**/*.pem"), rule("frozen"));
+        let (hidden, read_only) = (rule("**/*.pem"), rule("read_only"));
         workspace.policy.filesystem.deny_read = vec![hidden];
-        workspace.policy.filesystem.deny_write = vec![frozen];
+        workspace.policy.filesystem.deny_write = vec![read_only];
         workspace
     }
 
@@ -93,8 +93,8 @@ fn plain_names_are_free_and_marked_names_are_not() {
             ("key.pem", Create, YES),
             ("sub/key.pem", Rename, YES),
             // A rule denies writing it, or a directory above it.
-            ("frozen", Write, YES),
-            ("frozen/a/b", Create, YES),
+            ("read_only", Write, YES),
+            ("read_only/a/b", Create, YES),
             // Protected by their names.
             (".envrc", Write, YES),
             (".envrc", Remove, YES),
@@ -230,8 +230,8 @@ fn a_linked_worktree_writes_its_own_part_and_new_objects() {
             (".git/objects/ab/tmp_obj_x", Write, NO),
         ],
     );
-    assert!(new_names.is_mere_lock(&workspace.at(".git/packed-refs.lock")));
-    assert!(!new_names.is_mere_lock(&workspace.at("packed-refs.lock")));
+    assert!(new_names.is_packed_refs_lock(&workspace.at(".git/packed-refs.lock")));
+    assert!(!new_names.is_packed_refs_lock(&workspace.at("packed-refs.lock")));
 }
 
 #[test]
