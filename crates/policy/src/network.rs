@@ -176,7 +176,7 @@ pub fn server_name(rules: &NetworkRules, asked: &Host, port: u16, said: &ServerN
         ServerName::Named(name) if name == asked => {
             allow(Rule::ServerName, Origin::BuiltIn, asked, port)
         }
-        // An address names no server, so the given name must be allowed by itself.
+        // An address names no server, so the given name itself must be allowed.
         ServerName::Named(name) if asked.address().is_some() => connect(rules, name, port),
         ServerName::Named(name) => {
             let text = format!("TLS to `{asked}` on port {port} names another server, `{name}`");

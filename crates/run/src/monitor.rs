@@ -237,7 +237,7 @@ impl Rules for Monitor<'_, '_> {
         let pieces = self.plan.pieces.iter().filter(|piece| piece.directory);
         let shown = pieces.filter(|piece| matches!(piece.kind, Kind::Read | Kind::Write));
         let mut directories = Vec::new();
-        // The system's own directories change only by its administrator.
+        // Only an administrator changes the system's own directories.
         for piece in shown.filter(|piece| !matches!(piece.why, Cause::Toolchain)) {
             directories.push(piece.path.as_path().to_path_buf());
             facts::walk(&piece.path, &mut |visit| {

@@ -38,7 +38,7 @@ pub struct Launch<'a> {
 /// How a run ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum End {
-    /// The command ended by itself, with the status that a shell would show.
+    /// The command exited, with the status that a shell would show.
     Exited {
         /// The exit status.
         code: u8,
@@ -64,7 +64,7 @@ pub struct Outcome {
     pub end: End,
     /// What it used.
     pub usage: Usage,
-    /// Whether a control group enforced the limits, or each process by itself.
+    /// Whether a control group enforced the limits, or the limits of each process.
     pub limited_by: &'static str,
     /// The limits that the control group enforced, by name.
     pub reached: Vec<&'static str>,

@@ -35,7 +35,7 @@ pub trait Rules {
     /// else, those that it finds. `None` if that cannot be determined.
     fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath>;
 
-    /// Whether this is a probe: something that programs try out of habit. It is denied and
+    /// Whether this is a probe: something that many programs try without need. It is denied and
     /// recorded, and never a reason to stop.
     fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool;
 
@@ -115,7 +115,7 @@ pub(crate) fn rule(
         monitor.probed(attempt, &program());
         return Ruling::Errno(probe_errno(source, attempt.operation));
     }
-    // Learning that something exists is no violation; only what is probed out of habit is hidden.
+    // Learning that something exists is no violation; only the paths of probes are hidden.
     if attempt.operation == Operation::Look {
         return Ruling::Continue;
     }

@@ -42,7 +42,7 @@ pub(super) async fn exchange(
     let up = copy(request.body, client_stream, &mut client.buffer, server_stream, sent);
     let down = answer(server_stream, &mut server.wire.buffer, client_stream, request, received);
     tokio::pin!(up, down);
-    let (sound, early) = tokio::select! {
+    let (valid, early) = tokio::select! {
         biased;
         done = &mut up => match done {
             Ok(()) => (true, None),
@@ -62,7 +62,7 @@ pub(super) async fn exchange(
         },
     };
     match next {
-        Next::Keep if !sound || request.close => Next::Close,
+        Next::Keep if !valid || request.close => Next::Close,
         next => next,
     }
 }

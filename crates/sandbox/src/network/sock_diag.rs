@@ -178,7 +178,7 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 #[cfg(test)]
-#[expect(clippy::print_stderr, reason = "whoever reads the test log shall know what did not run")]
+#[expect(clippy::print_stderr, reason = "the test log must show what did not run")]
 mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::AsFd;
@@ -219,7 +219,7 @@ mod tests {
         let Some(diag) = diag() else { return };
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        // Somebody listens on the very port that the client is said to have come from.
+        // A socket listens on the very port that the client is said to have come from.
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let end = listener.local_addr().unwrap();
         let caller = Caller { transport: Transport::Tcp, end, listener: address };

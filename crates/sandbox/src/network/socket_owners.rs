@@ -115,7 +115,7 @@ fn numbers(dir: OwnedFd) -> Vec<u32> {
 }
 
 #[cfg(test)]
-#[expect(clippy::print_stderr, reason = "whoever reads the test log shall know what did not run")]
+#[expect(clippy::print_stderr, reason = "the test log must show what did not run")]
 mod tests {
     use std::net::{TcpListener, TcpStream, UdpSocket};
     use std::os::fd::AsFd;

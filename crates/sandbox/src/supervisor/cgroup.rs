@@ -36,7 +36,7 @@ struct Setting {
 
 impl Cgroup {
     /// A group with the requested limits. `None` where there are none, or no group can be created;
-    /// then each process is limited by itself.
+    /// then the limits of each process apply.
     pub(crate) fn create(limits: &Limits) -> Option<Self> {
         if !limits.asked {
             return None;

@@ -84,7 +84,7 @@ mod tests {
         let mut drafts = Drafts::default();
         let lent = drafts.begin(&at("TODO.md.tmp")).unwrap();
         File::from(lent).write_all(b"second\n").unwrap();
-        assert!(!at("TODO.md.tmp").as_path().exists(), "nobody else sees it");
+        assert!(!at("TODO.md.tmp").as_path().exists(), "no other process sees it");
         drafts.publish(&at("TODO.md.tmp"), &at("TODO.md")).unwrap();
         assert_eq!(io::read_to_string(old).unwrap(), "second\n");
         std::os::unix::fs::symlink("TODO.md", at("link").as_path()).unwrap();

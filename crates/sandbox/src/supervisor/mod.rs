@@ -350,11 +350,11 @@ impl<'a> Supervisor<'a> {
         let Some(started) = self.started else {
             return Some(SETUP_TIME.saturating_sub(self.born.elapsed()));
         };
-        let wall = limits
+        let total = limits
             .wall_seconds
             .map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()));
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
-        [wall, idle].into_iter().flatten().min()
+        [total, idle].into_iter().flatten().min()
     }
 
     fn over_limit(&mut self) -> Next {

@@ -39,7 +39,7 @@ impl<'a> Common<'a> {
     }
 }
 
-/// One layer for several directories, of which each is shown by itself. A layer takes as long to
+/// One layer for several directories, each of which is mounted separately. A layer takes as long to
 /// make and to end as a dozen other mounts.
 pub(super) struct Shared<'a> {
     common: Common<'a>,

@@ -79,7 +79,7 @@ fn what_is_denied_is_looked_up_each_time_and_what_is_planned_once() {
     assert_eq!(land.attempts, []);
 }
 
-/// The kernel remembers for a moment that a name is not there; making it is still told.
+/// The kernel caches for a moment that a name does not exist; creating it is still reported.
 #[test]
 fn what_was_looked_for_in_vain_cannot_be_made_in_silence() {
     for make in ["mkdir absent", "echo > absent", "ln -s x absent", "mkfifo absent"] {
@@ -143,7 +143,7 @@ fn land() -> Land {
 }
 
 /// Runs a shell script in `/mnt`. None when this machine does not let us.
-#[expect(clippy::print_stderr, reason = "whoever reads the test log shall know what did not run")]
+#[expect(clippy::print_stderr, reason = "the test log must show what did not run")]
 fn run(script: &str, land: Land) -> Option<(Land, Output)> {
     let (ours, theirs) = UnixStream::pair().unwrap();
     let supervisor = thread::spawn(move || supervise(ours, land));
@@ -267,7 +267,7 @@ fn open(path: &CStr, flags: libc::c_int) -> io::Result<RawFd> {
 
 fn write(path: &CStr, text: &[u8]) -> io::Result<()> {
     let descriptor = open(path, libc::O_WRONLY)?;
-    // SAFETY: just opened, and owned by nobody else.
+    // SAFETY: just opened, and has no other owner.
     File::from(unsafe { OwnedFd::from_raw_fd(descriptor) }).write_all(text)
 }
 
