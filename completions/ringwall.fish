@@ -44,13 +44,13 @@ complete -c ringwall -n "__fish_ringwall_needs_command" -f -a "help" -d 'Print t
 complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand hook" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l agent -d 'The agent that the command is [default: recognised by the name of the program]' -r -f -a "claude\t''"
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-read -d 'Allow reading a path, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-write -d 'Allow reading and writing a path, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-domain -d 'Allow connections to a host, for this run only' -r
@@ -69,7 +69,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l agent -d '
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l json -d 'Print JSON: verdict, redirect, because, opaque'
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand init" -l scope -d 'Which of the agents\' settings files to add the hook to' -r -f -a "user\t'The user\'s file, for every project'
@@ -87,7 +87,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand uninstall" -s h -l hel
 complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -l json -d 'Print the checks as JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand doctor" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and not __fish_seen_subcommand_from show check schema help" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -98,13 +98,13 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and not __fish
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -l json -d 'Print JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from show" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -l json -d 'Print JSON'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from check" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from schema" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -160,7 +160,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l agent -d 'T
 complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l workspace -d 'The directory the agent works in [default: the project it was started in]' -r -F
 complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l phase -d 'Apply a section of [phases] in the configuration' -r
-complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l level -d 'How much is allowed: readonly, readwrite, network or full' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand prompt" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand try-acts" -s h -l help -d 'Print help'
 complete -c ringwall -n "__fish_ringwall_using_subcommand completions" -s h -l help -d 'Print help (see more with \'--help\')'

@@ -16,7 +16,7 @@ use crate::setup::Options;
 #[command(after_help = "To start:\n  \
     ringwall init                        set up this project and the agents on this machine\n  \
     ringwall run -- npm test             run a command in the sandbox\n  \
-    ringwall explain -- rm -r /var/tmp   show what the hook would decide, and why")]
+    ringwall explain -- cat ~/.ssh/id_ed25519   show what the hook would decide, and why")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -50,7 +50,7 @@ pub(crate) enum Verb {
     /// 78 invalid configuration; 64 wrong usage; 124 a limit was reached; 126 and 127 as in a shell.
     #[command(after_long_help = "Examples:\n  \
         ringwall run -- npm test\n  \
-        ringwall run --level network --allow-domain registry.npmjs.org -- npm ci\n  \
+        ringwall run --allow-domain registry.example.org -- npm ci\n  \
         ringwall run --allow-read ../shared -- make\n  \
         ringwall run --learn -- cargo build   print the configuration that this command needs\n  \
         ringwall run --plan -- claude         print what would be allowed, and run nothing")]
@@ -105,7 +105,7 @@ pub(crate) enum Verb {
         subcommand,
         after_long_help = "Examples:\n  \
         ringwall grant read ../shared\n  \
-        ringwall grant domain registry.npmjs.org"
+        ringwall grant domain registry.example.org"
     )]
     Grant(GrantVerb),
     /// Show what a project's ringwall.toml allows, and trust it
@@ -159,7 +159,9 @@ pub(crate) struct Common {
     /// Apply a section of [phases] in the configuration
     #[arg(long, value_name = "NAME")]
     phase: Option<String>,
-    /// How much is allowed: readonly, readwrite, network or full
+    /// readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts;
+    /// network: also every public host; full: also your home and the host's network
+    /// [default: readwrite]
     #[arg(long, value_name = "LEVEL")]
     level: Option<Level>,
 }
@@ -314,7 +316,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyVerb {
     /// Print every effective value with the file and line that set it
-    #[command(after_long_help = "Example:\n  ringwall policy show --phase review")]
+    #[command(after_long_help = "Example:\n  ringwall policy show --phase plan")]
     Show {
         /// Print JSON
         #[arg(long)]

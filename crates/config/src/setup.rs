@@ -9,7 +9,7 @@ use facts::{Places, PlacesError, Resolver};
 use model::{AbsPath, Level, Origin, Sourced};
 use policy::{Context, PathRule, SettingsContext};
 
-/// What the command line chose.
+/// What the caller chose: on the command line, or in a program that uses the library.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
     /// A configuration file besides the usual ones.

@@ -101,6 +101,8 @@ pub enum Cause {
     Protected,
     /// A directory that contains a protected name.
     HoldsProtected,
+    /// The file that the events of the run are written to.
+    EventsFile,
     /// Files of Ringwall itself.
     Ringwall,
     /// Another checkout of the same repository.
@@ -158,6 +160,7 @@ impl fmt::Display for Cause {
             Self::Grant { rule, origin } => return write!(f, "`{rule}` ({origin})"),
             Self::Denied => "denied",
             Self::Protected => "protected",
+            Self::EventsFile => "the events of this run",
             Self::HoldsProtected => "something in it is protected",
             Self::Ringwall => "Ringwall's own",
             Self::OtherCheckout => "another checkout",

@@ -63,7 +63,9 @@ impl Remedy {
                 let path = shell_word(&path.display().to_string());
                 Some(format!("ringwall grant {access} {path}"))
             }
-            Self::GrantDomain { rule, .. } => Some(format!("ringwall grant domain {rule}")),
+            Self::GrantDomain { rule, .. } => {
+                Some(format!("ringwall grant domain {}", shell_word(&rule.to_string())))
+            }
             Self::Quoted { command, .. } => command.clone(),
             Self::Configure { .. } | Self::RemoveEntry(_) | Self::Run(_) | Self::Advice(_) => None,
         }

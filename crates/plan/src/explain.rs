@@ -55,7 +55,9 @@ impl Explainer<'_> {
             return Some(("it belongs to Ringwall".into(), advice));
         }
         let name = protecting(path)?;
-        let cause = format!("`{}` is a protected name: {}", name.path.join("/"), name.why);
+        let shown = name.path.join("/");
+        let cause =
+            format!("`{}` is a protected name: {}", shown.trim_start_matches('*'), name.why);
         Some((cause, NO_GRANT))
     }
 
@@ -73,12 +75,17 @@ impl Explainer<'_> {
                 Cause::OtherCheckout => {
                     Some("it belongs to another checkout of the repository".into())
                 }
+                Cause::EventsFile => Some("the events of this run are written there".into()),
                 Cause::Protected => Some("it is the target of a protected link".into()),
                 _ => None,
             };
         }
+        // References of other branches are beside the worktree's own, and outside the workspace.
+        if matches!(self.plan.piece(path)?.why, Cause::Worktree(_)) {
+            return None;
+        }
         // The path can be written, so it is denied because moving it would move a protected name.
-        path.is_within(&self.context.workspace).then(|| match shadows(path) {
+        Some(match shadows(path) {
             Some(name) => format!("it contains the protected name `{}`", name.path.join("/")),
             None => "it contains a protected name".into(),
         })

@@ -37,6 +37,8 @@ pub struct Machine {
     pub marked: Vec<Marked>,
     /// Where the paths of grants really lead, by the path they name.
     pub grants: Vec<Grant>,
+    /// The file in the workspace that events are written to.
+    pub events_file: Option<AbsPath>,
     /// The environment of the caller.
     pub environment: Vec<(OsString, OsString)>,
     /// The repository of a linked worktree.
@@ -464,6 +466,7 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
         };
         let why = match marked.mark {
             Mark::Hidden => Cause::Denied,
+            _ if machine.events_file.as_ref() == Some(&marked.path) => Cause::EventsFile,
             Mark::ReadOnly | Mark::Pinned => Cause::Protected,
         };
         layout.put(&marked.path, kind, marked.entry == Entry::Directory, why);

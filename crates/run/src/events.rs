@@ -135,6 +135,8 @@ pub enum Ending {
     Cancelled,
     /// It was killed from outside.
     Killed,
+    /// The sandbox failed while the command ran.
+    Failed,
 }
 
 /// What enforces the sandbox, and what finds the path of a denial. Part of every violation.

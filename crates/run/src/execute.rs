@@ -86,10 +86,14 @@ impl Run<'_> {
             Ok(outcome) => outcome,
             Err(error) => {
                 // Whatever failed while the command ran: what it did is still checked.
+                let mut failed = Error::from(&error);
                 if monitor.available.is_some() {
-                    self.sweep(&mut monitor);
+                    let tampering = self.sweep(&mut monitor);
+                    let exit = failed.exit_code();
+                    let report =
+                        self.report(&monitor, None, (exit, Ending::Failed), tampering, notices);
+                    failed.report = Some(Box::new(report));
                 }
-                let failed = Error::from(&error);
                 let (run, error) = (monitor.run.clone(), failed.message.clone());
                 let (exit, lacking) = (failed.exit_code(), failed.lacking.clone());
                 monitor.emit(Event::Refused { run, exit, error, lacking });
@@ -113,8 +117,11 @@ impl Run<'_> {
             monitor.references_unchanged =
                 tampering.iter().all(|found| !inside(found)).then_some(true);
         }
-        self.record_end(&monitor, &tampering, &mut notices)?;
-        let report = self.report(&monitor, &outcome, exit, end, tampering, notices);
+        let recorded = self.record_end(&monitor, &tampering, &mut notices);
+        let report = self.report(&monitor, Some(&outcome), (exit, end), tampering, notices);
+        if let Err(error) = recorded {
+            return Err(Error { report: Some(Box::new(report)), ..error });
+        }
         monitor.emit(Event::Stopped {
             run: report.run.clone(),
             exit,
@@ -132,13 +139,15 @@ impl Run<'_> {
     fn report(
         &self,
         monitor: &Monitor<'_, '_>,
-        outcome: &Outcome,
-        exit: u8,
-        end: Ending,
+        outcome: Option<&Outcome>,
+        (exit, end): (u8, Ending),
         tampering: Vec<Tampering>,
         notices: Vec<String>,
     ) -> Report {
         let context = &self.prepared.setup.context;
+        let ended = outcome.map(|outcome| &outcome.end);
+        let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
+        let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);
         let unseen = monitor.unseen.iter().filter(|_| exit == NOT_FOUND);
         let grant = |path: &PathBuf| {
             (path.clone(), policy::remedy(context, model::Access::Read, path).to_string())
@@ -149,27 +158,27 @@ impl Run<'_> {
             run: monitor.run.clone(),
             exit,
             end,
-            signal: match outcome.end {
-                End::Exited { signal, .. } => signal,
+            signal: match ended {
+                Some(End::Exited { signal, .. }) => *signal,
                 _ => None,
             },
             stopped_by,
-            limit: match outcome.end {
-                End::Limit(limit) => Some(limit.into()),
+            limit: match ended {
+                Some(End::Limit(limit)) => Some((*limit).into()),
                 _ => None,
             },
-            not_run: match &outcome.end {
-                End::NotRun(failed) => Some(failed.to_string()),
+            not_run: match ended {
+                Some(End::NotRun(failed)) => Some(failed.to_string()),
                 _ => None,
             },
             denied: denied.cloned().collect(),
             counts: monitor.counts,
-            limits_reached: outcome.reached.iter().map(|&limit| limit.into()).collect(),
+            limits_reached: reached.map(|&limit| limit.into()).collect(),
             tampering,
-            lost: outcome.lost.iter().map(ToString::to_string).collect(),
+            lost: lost.map(ToString::to_string).collect(),
             unseen_programs: unseen.take(3).map(grant).collect(),
-            limited_by: outcome.limited_by.into(),
-            usage: Some(outcome.usage),
+            limited_by: outcome.map_or("", |outcome| outcome.limited_by).into(),
+            usage: outcome.map(|outcome| outcome.usage),
             learned: self.request.learn.then(|| monitor.learned()),
             notices,
         }
@@ -205,7 +214,12 @@ impl Run<'_> {
         notices: &mut Vec<String>,
     ) -> Result<(), Error> {
         let denied = |violation: &Violation| {
-            format!("{:?} {:?} {}", violation.class, violation.operation, violation.path)
+            let class = match violation.class {
+                Class::Probe => "hidden",
+                Class::Deny => "denied",
+                Class::Stop => "stopped",
+            };
+            format!("{class}: {} {}", violation.operation.verb(), violation.path)
         };
         let tampered = tampering.iter().map(|found| format!("{}: {}", found.what, found.path));
         let notes: Vec<_> =
@@ -225,7 +239,10 @@ impl Run<'_> {
         let Prepared { setup, plan, agent, .. } = self.prepared;
         notes.insert(0, format!("level {}", plan.level));
         if let Some(available) = &monitor.available {
-            let words = format!("wall {}, {}", available.enforcement, available.attribution);
+            let words = format!(
+                "enforced by {}, attributed by {}",
+                available.enforcement, available.attribution
+            );
             notes.insert(1, words);
         }
         let command = monitor.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>();

@@ -7,8 +7,29 @@
 //!         -> Report                                    event: stopped
 //! ```
 //!
+//! ```no_run
+//! use ringwall_run::{Event, Request, STOPPED, spawn};
+//!
+//! # fn main() -> Result<(), ringwall_run::Error> {
+//! let mut request = Request::new(["make", "test"]);
+//! request.options.workspace = Some("/home/me/project".into());
+//! let mut run = spawn(&request)?;
+//! for event in &mut run {
+//!     if let Event::Violation { violation, .. } = event {
+//!         eprintln!("{:?}: {}", violation.operation, violation.path);
+//!     }
+//! }
+//! let report = run.wait()?;
+//! assert_ne!(report.exit, STOPPED, "a violation stopped the command");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The configuration of the user and of the project applies as it does for `ringwall run`. The command
+//! inherits standard input, output and error from the calling program.
+//!
 //! [`run`] runs in the calling process, which must have one thread. [`spawn`] starts a supervisor
-//! process of its own for each run and works from any program. Nothing here writes to a terminal:
+//! process of its own for each run, also from a program with threads; see there for what it may not do. Nothing here writes to a terminal:
 //! what a user should read is in the report.
 
 mod checks;
@@ -30,11 +51,17 @@ mod user;
 mod worktree;
 mod writer;
 
+pub use agents::Agent;
+pub use config::setup::Options;
 pub use events::{Class, Counts, Ending, Event, Mechanism, Tampering, Violation};
 pub use execute::run;
+pub use model::{Level, Plan, Reason, Remedy, Rule};
 pub use monitor::Sink;
 pub use prepare::{Prepared, prepare};
 pub use report::{Report, STOPPED};
 pub use request::{Error, ErrorKind, Request};
+pub use sandbox::{
+    Attribution, Available, Enforcement, Lack, Operation, Program, Requested, Usage,
+};
 pub use spawn::{Canceller, Handle, spawn};
 pub use writer::Writer;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use agents::Agent;
 use config::setup::{Options, SetupError};
+
+use crate::report::Report;
 use sandbox::{Lack, Requested, SandboxError};
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,8 @@ pub struct Error {
     pub hints: Vec<String>,
     /// What this machine lacks, where that is the reason.
     pub lacking: Vec<Lack>,
+    /// What happened until then, where the command had been started.
+    pub report: Option<Box<Report>>,
 }
 
 /// The kinds of reasons.
@@ -78,7 +82,13 @@ pub enum ErrorKind {
 
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl ToString) -> Self {
-        Self { kind, message: message.to_string(), hints: Vec::new(), lacking: Vec::new() }
+        Self {
+            kind,
+            message: message.to_string(),
+            hints: Vec::new(),
+            lacking: Vec::new(),
+            report: None,
+        }
     }
 
     pub(crate) fn usage(message: impl ToString) -> Self {

@@ -6,7 +6,9 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::os::fd::{AsFd, OwnedFd};
+use std::sync::{Mutex, PoisonError};
 
+use rustix::io::Errno;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 use serde::{Deserialize, Serialize};
 
@@ -43,7 +45,13 @@ enum Message {
 }
 
 /// Starts a run in a process of its own.
+///
+/// The process is forked without `exec`. A lock that another thread of this program holds at that moment
+/// stays locked in it, so do not call this while other threads change the environment.
 pub fn spawn(request: &Request) -> Result<Handle, Error> {
+    // Another thread that forks meanwhile would keep these pipes open.
+    static FORKING: Mutex<()> = Mutex::new(());
+    let _alone = FORKING.lock().unwrap_or_else(PoisonError::into_inner);
     let (reader, writer) = io::pipe().map_err(Error::unavailable)?;
     let (stopped, stop) = io::pipe().map_err(Error::unavailable)?;
     let (process, _) =
@@ -140,7 +148,11 @@ impl Canceller {
 impl Drop for Handle {
     fn drop(&mut self) {
         self.stop();
+        // A supervisor with unread events waits for its reader.
+        while self.next_event().is_some() {}
         // No process is left behind that no one waits for.
-        let _ = waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED);
+        while let Err(Errno::INTR) =
+            waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED)
+        {}
     }
 }

@@ -66,9 +66,10 @@ pub(crate) fn survey(
     // The run must not write the file that its events go to.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     let output = output.and_then(|path| AbsPath::lexical(&path).ok());
-    if let Some(path) = output.filter(|path| roots.iter().any(|root| path.is_within(root))) {
-        scan.marked.push(Marked { path, mark: Mark::ReadOnly, entry: Entry::File });
-    }
+    let events_file = output.filter(|path| roots.iter().any(|root| path.is_within(root)));
+    let mark_events =
+        |path: &AbsPath| Marked { path: path.clone(), mark: Mark::ReadOnly, entry: Entry::File };
+    scan.marked.extend(events_file.as_ref().map(mark_events));
     // A link does not make its target visible.
     let real = entries.iter().filter(|(_, entry)| !matches!(entry, Entry::Link(_)));
     let tools = real.filter_map(|(path, _)| AbsPath::lexical(Path::new(path)).ok());
@@ -98,6 +99,7 @@ pub(crate) fn survey(
         terminal: None,
         agent,
         environment,
+        events_file,
     };
     Survey { machine, dangling, repositories, left_out, created }
 }
@@ -184,7 +186,15 @@ pub(crate) struct Now {
 
 /// Protected names that exist now where the run may write.
 pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]) -> Now {
-    look_now(policy, context, &roots(policy, context, grants))
+    look_now(policy, context, &swept(roots(policy, context, grants)))
+}
+
+/// The trees in which a run can have left something. Entries of `/proc` and `/sys` are no one's files, and
+/// vanish while they are looked at.
+fn swept(mut roots: Vec<AbsPath>) -> Vec<AbsPath> {
+    let kernel = |path: &AbsPath| ["/proc", "/sys"].iter().any(|at| path.as_path().starts_with(at));
+    roots.retain(|root| !kernel(root));
+    roots
 }
 
 /// The same below some directories.
@@ -206,9 +216,7 @@ fn roots(policy: &Policy, context: &Context, grants: &[Grant]) -> Vec<AbsPath> {
     if hides || writable {
         roots.push(context.workspace.clone());
     }
-    // Entries of these file systems are not files, and vanish while they are looked at.
-    let kernel = |path: &AbsPath| ["/proc", "/sys"].iter().any(|at| path.as_path().starts_with(at));
-    let granted = grants.iter().filter(|grant| (grant.write || hides) && !kernel(&grant.path));
+    let granted = grants.iter().filter(|grant| grant.write || hides);
     roots.extend(
         granted
             .filter(|grant| grant.entry == Some(Entry::Directory))
@@ -222,4 +230,39 @@ fn roots(policy: &Policy, context: &Context, grants: &[Grant]) -> Vec<AbsPath> {
         }
     }
     outermost
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deny_rules_apply_in_every_grant_and_the_sweep_leaves_out_the_kernels_file_systems() {
+        let at = |text: &str| AbsPath::lexical(Path::new(text)).unwrap();
+        let context = Context {
+            workspace: at("/work"),
+            home: at("/home/u"),
+            closed: Vec::new(),
+            unfit: None,
+            agent_files: Vec::new(),
+            own_files: Vec::new(),
+            grant_file: "/work/ringwall.toml".into(),
+            settings: policy::SettingsContext::default(),
+        };
+        let mut policy = Policy::built_in();
+        let rule = policy::PathRule::in_workspace("*.key");
+        policy.filesystem.deny_read.push(model::Sourced::built_in(rule));
+        let grant = |text: &str| Grant {
+            path: at(text),
+            write: false,
+            entry: Some(Entry::Directory),
+            directory: true,
+            named: true,
+            why: model::Cause::Workspace,
+        };
+        let grants = ["/sys/kernel", "/opt/data"].map(grant);
+        let before = roots(&policy, &context, &grants);
+        assert_eq!(before, ["/opt/data", "/sys/kernel", "/work"].map(at));
+        assert_eq!(swept(before), ["/opt/data", "/work"].map(at));
+    }
 }

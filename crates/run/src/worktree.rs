@@ -20,11 +20,7 @@ pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     let back = real(own.as_path().join(text(own.as_path().join("gitdir"))?))?;
     let listed = own.parent() == common.join("worktrees".as_ref());
     let apart = !own.is_within(workspace) && !workspace.is_within(&own);
-    if !listed
-        || !apart
-        || !facts::is_repository(common.as_path())
-        || back != workspace.join(".git".as_ref())
-    {
+    if !listed || !apart || !is_genuine(&common) || back != workspace.join(".git".as_ref()) {
         return None;
     }
     let head = text(own.as_path().join("HEAD"))?;
@@ -64,6 +60,13 @@ pub(crate) fn worktree(workspace: &AbsPath) -> Option<Worktree> {
     });
     let present = present.collect();
     Some(Worktree { common, own, head, branch_dirs, missing, own_refs, others, present })
+}
+
+/// Whether a directory has the parts of a repository, each of the right kind. Git itself asks for less,
+/// but what a run may write is granted by this.
+fn is_genuine(common: &AbsPath) -> bool {
+    let is_dir = |name: &str| common.as_path().join(name).is_dir();
+    common.as_path().join("HEAD").is_file() && is_dir("objects") && is_dir("refs")
 }
 
 fn listing(dir: &AbsPath) -> Vec<(AbsPath, bool)> {
@@ -115,6 +118,14 @@ mod tests {
         let beside = base.join("beside");
         checkout(&beside, &base.join("worktrees/evil"), "../..");
         assert_eq!(found(&beside), None);
+        // What git would take for the directory of another worktree.
+        for name in ["HEAD", "commondir"] {
+            std::fs::write(base.join(name), "").unwrap();
+        }
+        assert_eq!(found(&beside), None);
+        for name in ["HEAD", "commondir"] {
+            std::fs::remove_file(base.join(name)).unwrap();
+        }
         let deep = base.join("deep/er");
         checkout(&deep, &deep.join("x"), "../..");
         assert_eq!(found(&deep), None);

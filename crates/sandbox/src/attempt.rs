@@ -60,6 +60,31 @@ pub enum Operation {
 }
 
 impl Operation {
+    /// What was tried, as a verb that a path or a host follows.
+    pub fn verb(self) -> &'static str {
+        match self {
+            Self::Look => "look at",
+            Self::Read => "read",
+            Self::List => "list",
+            Self::Execute => "run",
+            Self::Write => "write",
+            Self::Create => "create or write",
+            Self::MakeDirectory => "create the directory",
+            Self::MakeNode => "create the node",
+            Self::SymbolicLink => "create the symbolic link",
+            Self::Link => "link",
+            Self::Remove => "remove",
+            Self::Rename => "rename",
+            Self::Truncate => "truncate",
+            Self::ChangeMode => "change the permissions of",
+            Self::ChangeOwner => "change the owner of",
+            Self::ChangeTimes => "change the timestamps of",
+            Self::ChangeAttributes => "change the attributes of",
+            Self::Connect => "connect to",
+            Self::LookUp => "look up",
+        }
+    }
+
     /// Whether it changes something. Everything else is a way of reading.
     pub fn writes(self) -> bool {
         !matches!(

@@ -58,8 +58,9 @@ fn c_ulong_to_u64(value: c_ulong) -> u64 {
 
 /// Forks. The same care as for [`clone_into`] is needed in the child.
 pub(crate) fn fork() -> io::Result<Option<i32>> {
-    // SAFETY: the child of a single-threaded process may go on as its parent would; the callers
-    // that may have threads do nothing in the child but system calls on what was prepared.
+    // SAFETY: the child of a single-threaded process may go on as its parent would. Of the callers that
+    // may have threads, one makes only system calls in the child; the other, `fork_supervisor`, documents
+    // what its caller must not do there.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
         0 => Ok(None),

@@ -49,6 +49,11 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
 
 /// Commands that change what an agent is allowed to do are for the user, not for the agent.
 fn refuse_agents(verb: &str) -> Result<(), Failure> {
+    if std::env::var_os("RINGWALL").is_some() {
+        let text = format!("`ringwall {verb}` was started inside `ringwall run`");
+        return Err(Failure::not_permitted(text)
+            .hint("it changes what is allowed, so only the user can run it, in another terminal"));
+    }
     let inside = agents::ALL.iter().find(|agent| std::env::var_os(agent.shell_marker).is_some());
     match inside {
         Some(agent) => Err(Failure::not_permitted(format!(

@@ -2,11 +2,9 @@
 
 mod report;
 
-use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use model::Plan;
 use run::{ErrorKind, Event, Request, Writer};
 
 use crate::args::RunArgs;
@@ -18,9 +16,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     if args.plan {
         let prepared = run::prepare(&request).map_err(|error| report::failure(&error))?;
         prepared.notices.iter().for_each(|notice| terminal::note(&plain(notice)));
-        terminal::print(&show_plan(&prepared.plan, args.json));
+        terminal::print(&report::plan(&prepared.plan, args.json));
         return Ok(ExitCode::SUCCESS);
     }
+    let existed = request.events_file.as_ref().is_some_and(|file| file.exists());
     let mut events = Events::open(args.events.as_deref())?;
     let mut outcome = run::run(&request, &mut |event| events.take(event));
     if let Err(error) = &outcome
@@ -31,6 +30,10 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         outcome = run::run(&request, &mut |event| events.take(event));
     }
     events.finish();
+    if outcome.is_err() {
+        // A run that never began leaves no empty file.
+        request.events_file.iter().filter(|_| !existed).for_each(|file| remove_if_empty(file));
+    }
     let outcome = outcome.map_err(|error| report::failure(&error))?;
     report::print(&outcome);
     Ok(ExitCode::from(outcome.exit))
@@ -96,29 +99,15 @@ impl Events {
     }
 }
 
+fn remove_if_empty(file: &Path) {
+    if file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0) {
+        let _ = std::fs::remove_file(file);
+    }
+}
+
 /// A reader that went away wants no more events.
 fn report_loss(what: &str, error: &std::io::Error) {
     if error.kind() != std::io::ErrorKind::BrokenPipe {
         terminal::warning(&format!("{what}: {error}"));
     }
-}
-
-fn show_plan(plan: &Plan, json: bool) -> String {
-    if json {
-        return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
-    }
-    let mut text =
-        format!("workspace {}\nlevel {}\nstarts in {}\n\n", plan.workspace, plan.level, plan.cwd);
-    let row = |piece: &model::Piece| {
-        let kind = match &piece.kind {
-            model::Kind::Text(_) => "text".to_owned(),
-            kind => format!("{kind:?}").to_lowercase(),
-        };
-        vec![kind, plain(&piece.path.to_string()), plain(&piece.why.to_string())]
-    };
-    text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
-    let name = |(name, _): &(OsString, OsString)| name.to_string_lossy().into_owned();
-    let names: Vec<_> = plan.environment.iter().map(name).collect();
-    text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
-    text
 }

@@ -203,8 +203,14 @@ fn a_violation_names_who_tried_what() {
             ("chmod 777 SECRET", "change_mode", &secret, vec!["chmod", "777", &secret], "change"),
             ("truncate -s 0 SECRET", "create", &secret, vec!["truncate", "-s", "0", &secret], ""),
             ("mv hello.txt MADE", "rename", &made, vec!["mv", "hello.txt", &made], "rename"),
-            ("mkdir MADE", "make_directory", &made, vec!["mkdir", &made], "make the directory"),
-            ("ln -s x MADE", "symbolic_link", &made, vec!["ln", "-s", "x", &made], "make the link"),
+            ("mkdir MADE", "make_directory", &made, vec!["mkdir", &made], "create the directory"),
+            (
+                "ln -s x MADE",
+                "symbolic_link",
+                &made,
+                vec!["ln", "-s", "x", &made],
+                "create the symbolic link",
+            ),
             ("touch ringwall.toml", "create", &project, vec!["touch", "ringwall.toml"], "create"),
         ] {
             let script = script.replace("SECRET", &secret).replace("MADE", &made);

@@ -119,7 +119,7 @@ fn every_cause_has_its_rule_its_text_and_its_remedy() {
             Write,
             "/home/u/proj/.git/hooks/pre-commit",
             Rule::Protected,
-            "`*.git/hooks` is a protected name: git runs programs it names",
+            "`.git/hooks` is a protected name: git runs programs it names",
         )
         .remedy(NO_GRANT),
         // A protected name is protected outside the workspace too: a grant would not help.

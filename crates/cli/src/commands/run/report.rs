@@ -1,10 +1,10 @@
-//! The text of a report: what was denied, why, and how to allow it.
+//! The texts of a run: its plan, and its report with what was denied, why, and how to allow it.
 
+use std::ffi::OsString;
 use std::path::Path;
 
-use model::shell_word;
+use model::Plan;
 use run::{Ending, Error, ErrorKind, Report, Violation};
-use sandbox::Operation;
 
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
@@ -79,7 +79,7 @@ fn print_denials(report: &Report) {
 /// Who tried what.
 fn headline(violation: &Violation) -> String {
     let path = plain(&short(&violation.path));
-    format!("{} tried to {} {path}", program(violation), verb(violation.operation))
+    format!("{} tried to {} {path}", program(violation), violation.operation.verb())
 }
 
 /// Why, how to allow it, and where the rule is.
@@ -117,43 +117,52 @@ fn program(violation: &Violation) -> String {
     let words: Vec<_> = [Some(name.as_str()), script.map(String::as_str)]
         .into_iter()
         .flatten()
-        .map(|word| plain(&shell_word(word)))
+        .map(plain)
         .collect();
     format!("`{}`", words.join(" "))
 }
 
-/// A text with the home directory as `~`.
+/// A text with the home directory as `~`, where a path begins.
 fn short(text: &str) -> String {
     let home = std::env::var("HOME").unwrap_or_default();
-    if home.len() < 2 { text.to_owned() } else { text.replace(&format!("{home}/"), "~/") }
+    if home.len() < 2 { text.to_owned() } else { shortened(text, &format!("{home}/")) }
 }
 
-fn verb(operation: Operation) -> &'static str {
-    match operation {
-        Operation::Look => "look at",
-        Operation::Read => "read",
-        Operation::List => "list",
-        Operation::Execute => "run",
-        Operation::Write => "write",
-        Operation::Create => "create or write",
-        Operation::MakeDirectory => "create the directory",
-        Operation::MakeNode => "create the node",
-        Operation::SymbolicLink => "create the symbolic link",
-        Operation::Link => "link",
-        Operation::Remove => "remove",
-        Operation::Rename => "rename",
-        Operation::Truncate => "truncate",
-        Operation::ChangeMode => "change the permissions of",
-        Operation::ChangeOwner => "change the owner of",
-        Operation::ChangeTimes => "change the timestamps of",
-        Operation::ChangeAttributes => "change the attributes of",
-        Operation::Connect => "connect to",
-        Operation::LookUp => "look up",
+fn shortened(text: &str, home: &str) -> String {
+    let mut words = text.split(' ').map(|word| match word.strip_prefix(home) {
+        Some(rest) => format!("~/{rest}"),
+        None => word.to_owned(),
+    });
+    let first = words.next().unwrap_or_default();
+    words.fold(first, |text, word| text + " " + &word)
+}
+
+/// A plan as a table, or as JSON.
+pub(super) fn plan(plan: &Plan, json: bool) -> String {
+    if json {
+        return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
     }
+    let mut text =
+        format!("workspace {}\nlevel {}\nstarts in {}\n\n", plan.workspace, plan.level, plan.cwd);
+    let row = |piece: &model::Piece| {
+        let kind = match &piece.kind {
+            model::Kind::Text(_) => "text".to_owned(),
+            kind => format!("{kind:?}").to_lowercase(),
+        };
+        vec![kind, plain(&piece.path.to_string()), plain(&piece.why.to_string())]
+    };
+    text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
+    let name = |(name, _): &(OsString, OsString)| name.to_string_lossy().into_owned();
+    let names: Vec<_> = plan.environment.iter().map(name).collect();
+    text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
+    text
 }
 
-/// Why there was no run, and what to do about it.
+/// Why there was no run, or no end of it, and what to do about it. What the run did is printed first.
 pub(super) fn failure(error: &Error) -> Failure {
+    if let Some(report) = &error.report {
+        print(report);
+    }
     let failure = match error.kind {
         ErrorKind::Usage => Failure::usage(plain_lines(&error.message)),
         ErrorKind::Unavailable => Failure::unavailable(plain_lines(&error.message)),
@@ -168,4 +177,22 @@ pub(super) fn failure(error: &Error) -> Failure {
 /// Text from configuration files must not look like ours.
 fn plain_lines(text: &str) -> String {
     text.lines().map(plain).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_in_the_home_directory_are_shortened() {
+        for (text, expected) in [
+            ("/home/u/.ssh/key", "~/.ssh/key"),
+            ("outside the workspace /home/u/app", "outside the workspace ~/app"),
+            ("/opt/home/u/key", "/opt/home/u/key"),
+            ("/home/user/key", "/home/user/key"),
+            ("ringwall grant read /mnt/x/home/u/f", "ringwall grant read /mnt/x/home/u/f"),
+        ] {
+            assert_eq!(shortened(text, "/home/u/"), expected);
+        }
+    }
 }
