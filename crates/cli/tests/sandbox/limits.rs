@@ -108,11 +108,12 @@ fn a_file_grows_no_further() {
 fn processes_are_counted_together() {
     for who in users() {
         let env = env(who, "processes = 20");
-        // Each of five processes tries to have ten more.
-        let many = "perl -e 'for (1..10) { my $p = fork; last unless defined $p; \
-            if (!$p) { sleep 1000 } print qq(x\\n) } sleep 1000' &";
-        let script = format!("for n in 1 2 3 4 5; do {many} done; sleep 10; exit 3");
-        let ran = run(&env, &script);
+        // Each of five processes tries to have ten more, once all five exist.
+        let script = "perl -e 'pipe R, W; for (1..5) { next if fork; close W; <R>; \
+            for (1..10) { my $p = fork; last unless defined $p; \
+            if (!$p) { sleep 1000 } syswrite STDOUT, qq(x\\n) } sleep 1000 } \
+            close W; sleep 10; exit 3'";
+        let ran = run(&env, script);
         assert_eq!(ran.code, Some(3), "{ran:?}");
         let by = limited_by(&ran);
         if who == User::Me && rustix::process::geteuid().is_root() && by == "process" {
