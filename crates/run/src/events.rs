@@ -1,5 +1,7 @@
 //! [`Event`]: what happens in a run, as values. Serialized, each is one line of `--events`.
 
+use std::sync::Arc;
+
 use model::{Origin, Reason, Remedy, Rule};
 use sandbox::{Available, Operation, Program, Usage};
 use serde::{Deserialize, Serialize};
@@ -24,7 +26,7 @@ pub enum Event {
         /// What was granted and does not exist on this machine.
         missing: Vec<String>,
         /// The plan of the run.
-        plan: Box<model::Plan>,
+        plan: Arc<model::Plan>,
         /// `stop` or `deny`.
         violation_action: String,
         /// The digest of the configuration.

@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use config::setup::Setup;
 use facts::{Resolver, Step, Visit};
@@ -31,7 +32,7 @@ pub type Sink<'a> = dyn FnMut(&Event) + 'a;
 /// Knows the plan and the policy, and remembers what happened.
 pub(crate) struct Monitor<'a, 's> {
     setup: &'a Setup,
-    plan: &'a Plan,
+    plan: &'a Arc<Plan>,
     protections: Protections<'a>,
     quiet: QuietList<'a>,
     pub(crate) new_names: NewNames,
@@ -311,7 +312,7 @@ impl Journal for Monitor<'_, '_> {
             mechanism: available.clone(),
             self_test: test.tried.clone(),
             missing: missing.to_vec(),
-            plan: Box::new(self.plan.clone()),
+            plan: Arc::clone(self.plan),
             violation_action: violation_action.into(),
             config: self.setup.loaded.fingerprint.clone(),
         });

@@ -1,5 +1,7 @@
 //! [`prepare`]: makes a plan from a request. [`Prepared`] is everything that a run needs.
 
+use std::sync::Arc;
+
 use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
 use plan::Machine;
 use policy::NetworkRules;
@@ -23,7 +25,7 @@ pub struct Prepared {
     /// The agent that is run, if the command is one.
     pub(crate) agent: Option<&'static agents::Agent>,
     /// What a run would be, as data.
-    pub plan: Plan,
+    pub plan: Arc<Plan>,
     /// What the user should know about the plan.
     pub notices: Vec<String>,
 }
@@ -72,7 +74,8 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
             .hint("names in it must be protected, so make the directory readable for yourself"));
     }
     let network = network(&setup, agent);
-    let plan = plan::compile(&setup.loaded.policy, &setup.context, &network, &cwd, &machine);
+    let plan =
+        Arc::new(plan::compile(&setup.loaded.policy, &setup.context, &network, &cwd, &machine));
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }

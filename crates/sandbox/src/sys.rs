@@ -129,7 +129,8 @@ pub(crate) fn forked_from() -> Option<BorrowedFd<'static>> {
 /// Whether this process has one thread. Only then may a run be started in it; others use
 /// [`fork_supervisor`].
 pub fn is_single_threaded() -> bool {
-    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
+    // A directory has two links more than it has subdirectories, and each thread is one.
+    rustix::fs::stat("/proc/self/task").is_ok_and(|tasks| tasks.st_nlink == 3)
 }
 
 /// Makes room for so many descriptors. When the table of a process with threads has to grow, the
