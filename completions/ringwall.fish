@@ -63,7 +63,7 @@ inferred\t'Denied paths are not reported'"
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l learn -d 'Do not stop at violations; at the end, print the configuration that would allow them'
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l plan -d 'Print what the sandbox would allow, and run nothing'
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l json -d 'Print the plan as JSON'
-complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l yes -d 'Accept a workspace that contains your whole home directory'
+complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l yes -d 'Accept the directory of --workspace although it contains your whole home directory'
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l agent -d 'The agent that would make the call' -r -f -a "claude\t''"
 complete -c ringwall -n "__fish_ringwall_using_subcommand explain" -l config -d 'Use this configuration file on top of all others, and trust it' -r -F

@@ -211,7 +211,7 @@ pub(crate) struct RunArgs {
     /// Print the plan as JSON
     #[arg(long, requires = "plan")]
     pub(crate) json: bool,
-    /// Accept a workspace that contains your whole home directory
+    /// Accept the directory of --workspace although it contains your whole home directory
     #[arg(long)]
     pub(crate) yes: bool,
     /// Limit the sandbox to this mechanism, to test what a less capable machine supports

@@ -125,7 +125,7 @@ impl From<SetupError> for Error {
             SetupError::Config(error) => {
                 let problems = error.problems.iter().map(|problem| format!("\n  {problem}"));
                 let problems: String = problems.collect();
-                Self::config(format!("the configuration cannot be used{problems}"))
+                Self::config(format!("invalid configuration{problems}"))
             }
             SetupError::Workspace(_) => Self::usage(error),
             SetupError::Places(_) => Self::unavailable(error)

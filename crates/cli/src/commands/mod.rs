@@ -81,8 +81,14 @@ fn setup_failed(error: SetupError) -> Failure {
                 format!("\n  {}", terminal::plain(&problem.to_string()))
             };
             let problems = error.problems.iter().map(problem);
-            Failure::config(format!("invalid configuration{}", problems.collect::<String>()))
-                .hint("all agent calls are denied until this is fixed")
+            let failure =
+                Failure::config(format!("invalid configuration{}", problems.collect::<String>()));
+            // A flag that was mistyped here is no matter of the hook's.
+            let in_file = |problem: &config::Problem| problem.origin.file().is_some();
+            if !error.problems.iter().any(in_file) {
+                return failure;
+            }
+            failure.hint("all agent calls are denied until this is fixed")
         }
         SetupError::Workspace(_) => Failure::usage(error),
         SetupError::Places(_) => Failure::unavailable(error)
