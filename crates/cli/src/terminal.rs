@@ -1,12 +1,17 @@
 //! Standard output and standard error. The only place that writes to them.
 
-use std::io::{IsTerminal, Write};
+use std::io::{ErrorKind, IsTerminal, Write};
 
 /// Writes text to standard output. A reader that went away ends the program quietly.
 pub(crate) fn print(text: &str) {
     let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => {}
+        Err(gone) if gone.kind() == ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(failed) => {
+            error(&format!("cannot write to standard output: {failed}"));
+            std::process::exit(1);
+        }
     }
 }
 
