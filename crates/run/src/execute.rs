@@ -31,8 +31,10 @@ pub(crate) fn run_until(
     stop: Option<BorrowedFd<'_>>,
 ) -> Result<Report, Error> {
     if !sandbox::is_single_threaded() {
-        return Err(Error::usage("a run cannot be started in a process with several threads")
-            .hint("use `spawn`, which starts a process of its own"));
+        return Err(Error::unavailable(
+            "a run cannot be started in a process with several threads",
+        )
+        .hint("use `spawn`, which starts a process of its own"));
     }
     // The first process gets its namespaces while the plan is made here. If that fails, the reason
     // is reported when the sandbox is started.

@@ -21,6 +21,9 @@ const PART: usize = 4096;
 pub struct Writer {
     file: File,
     pending: Vec<u8>,
+    /// Writing to a regular file does not block, so a line is written with one call: it is there as a
+    /// whole, or not at all.
+    regular: bool,
 }
 
 impl Writer {
@@ -39,7 +42,8 @@ impl Writer {
 
     /// Writes to a file, a pipe or a socket.
     pub fn new(file: File) -> Self {
-        Self { file, pending: Vec::new() }
+        let regular = file.metadata().is_ok_and(|file| file.is_file());
+        Self { file, pending: Vec::new(), regular }
     }
 
     /// Writes one value with its time as a line. After an error nothing more should be written.
@@ -73,7 +77,8 @@ impl Writer {
             if rustix::event::poll(&mut room, Some(&patience))? == 0 {
                 return Ok(());
             }
-            let part = self.pending.get(..PART).unwrap_or(&self.pending);
+            let most = if self.regular { self.pending.len() } else { PART };
+            let part = self.pending.get(..most).unwrap_or(&self.pending);
             let written = match self.file.write(part) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 written => written?,
