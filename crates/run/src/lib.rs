@@ -29,8 +29,8 @@
 //! inherits standard input, output and error from the calling program.
 //!
 //! [`run`] runs in the calling process, which must have one thread. [`spawn`] starts a supervisor
-//! process of its own for each run, also from a program with threads; see there for what it may not do. Nothing here writes to a terminal:
-//! what a user should read is in the report.
+//! process of its own for each run, also from a program with threads; it says what that program must
+//! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
 mod checks;
 mod created;
