@@ -2,26 +2,27 @@
 
 use std::process::ExitCode;
 
-use crate::terminal;
+use run::ErrorKind;
 
-/// An error message, a hint and the exit status.
+use crate::terminal::{self, plain};
+
+/// An error message, hints and the exit status.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
     error: String,
-    hint: Option<String>,
+    hints: Vec<String>,
 }
 
 /// Exit statuses, after sysexits.
 pub(crate) const USAGE: u8 = 64;
-const UNAVAILABLE: u8 = 69;
 const NOT_PERMITTED: u8 = 77;
 const CONFIG: u8 = 78;
 
 impl Failure {
     /// Any other error: exit status 1.
     pub(crate) fn new(error: impl ToString) -> Self {
-        Self { code: 1, error: error.to_string(), hint: None }
+        Self { code: 1, error: error.to_string(), hints: Vec::new() }
     }
 
     /// The configuration cannot be used.
@@ -34,15 +35,10 @@ impl Failure {
         Self { code: USAGE, ..Self::new(error) }
     }
 
-    /// This machine lacks something that is needed.
-    pub(crate) fn unavailable(error: impl ToString) -> Self {
-        Self { code: UNAVAILABLE, ..Self::new(error) }
-    }
-
-    /// The hint.
+    /// The first hint.
     #[cfg(test)]
     pub(crate) fn advice(&self) -> Option<&str> {
-        self.hint.as_deref()
+        self.hints.first().map(String::as_str)
     }
 
     /// The caller may not do this.
@@ -64,16 +60,31 @@ impl Failure {
 
     /// Adds what the user can do about it.
     #[must_use]
-    pub(crate) fn hint(self, hint: impl ToString) -> Self {
-        Self { hint: Some(hint.to_string()), ..self }
+    pub(crate) fn hint(mut self, hint: impl ToString) -> Self {
+        self.hints.push(hint.to_string());
+        self
     }
 
-    /// Prints the message and the hint.
+    /// Prints the message and the hints.
     pub(crate) fn report(self) -> ExitCode {
         terminal::error(&self.error);
-        if let Some(hint) = self.hint {
-            terminal::hint(&hint);
-        }
+        self.hints.iter().for_each(|hint| terminal::hint(hint));
         ExitCode::from(self.code)
+    }
+}
+
+/// Why there was no run. Names and values in it come from elsewhere, so each stays on its line and cannot
+/// imitate our own messages.
+impl From<&run::Error> for Failure {
+    fn from(error: &run::Error) -> Self {
+        // Untrusted lines are shown when the user is asked about them.
+        let shown = error.problems.iter().filter(|_| error.kind != ErrorKind::Untrusted);
+        let problems = shown.map(|problem| format!("\n  {}", plain(problem)));
+        let problems: String = problems.collect();
+        Self {
+            code: error.exit_code(),
+            error: plain(&error.message) + &problems,
+            hints: error.hints.iter().map(|hint| plain(hint)).collect(),
+        }
     }
 }

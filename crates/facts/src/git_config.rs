@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use model::FileText;
+use model::{FileText, Identity};
 
 use crate::read_small;
 
@@ -52,15 +52,6 @@ pub enum Base {
     Checkout,
 }
 
-/// The name and address for commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Committer {
-    /// `user.name`.
-    pub name: String,
-    /// `user.email`.
-    pub email: String,
-}
-
 /// Whether a configuration names no program.
 pub fn is_harmless(path: &Path) -> bool {
     read(path).is_some_and(|config| config.plain && config.lines.iter().all(Line::is_harmless))
@@ -89,7 +80,7 @@ pub fn named_files(path: &Path) -> Vec<(Base, PathBuf)> {
 }
 
 /// The name and address under which a user commits, from the files in their home.
-pub fn committer(home: &Path) -> Option<Committer> {
+pub fn committer(home: &Path) -> Option<Identity> {
     let files = [home.join(".config/git/config"), home.join(".gitconfig")];
     let (mut name, mut email) = (None, None);
     for line in files.iter().filter_map(|file| read(file)).flat_map(|config| config.lines) {
@@ -99,7 +90,7 @@ pub fn committer(home: &Path) -> Option<Committer> {
             _ => {}
         }
     }
-    Some(Committer { name: name?, email: email? })
+    Some(Identity { name: name?, email: email? })
 }
 
 /// A configuration as it was read.

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Cause, Kind, Level, Limits, Link, Net, Piece, Plan};
+use model::{AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan};
 
 pub use explain::Explainer;
 pub use ports::too_many_ports;
@@ -49,8 +49,6 @@ pub struct Machine {
     pub user: User,
     /// What the agent that runs needs of the host.
     pub agent: AgentState,
-    /// The terminal on standard input, if it is one.
-    pub terminal: Option<PathBuf>,
 }
 
 /// What exists at a path.
@@ -105,15 +103,6 @@ pub struct AgentState {
     pub pass: Vec<String>,
     /// Variables that are set, unless the user has set them.
     pub set: Vec<(String, String)>,
-}
-
-/// The author of commits.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Identity {
-    /// `user.name`
-    pub name: String,
-    /// `user.email`
-    pub email: String,
 }
 
 /// Who runs.

@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
 use model::{AbsPath, Record, Verdict, shell_word};
@@ -112,13 +112,11 @@ impl Run<'_> {
         if exit == 0 && tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
             exit = STOPPED;
         }
-        if let Some(worktree) = &machine.worktree {
-            let inside = |found: &Tampering| {
-                std::path::Path::new(&found.path).starts_with(worktree.common.as_path())
-            };
-            monitor.references_unchanged =
-                tampering.iter().all(|found| !inside(found)).then_some(true);
-        }
+        let other_references_unchanged = machine.worktree.as_ref().and_then(|worktree| {
+            let inside =
+                |found: &Tampering| Path::new(&found.path).starts_with(worktree.common.as_path());
+            (!tampering.iter().any(inside)).then_some(true)
+        });
         let recorded = self.record_end(&monitor, &tampering, &mut notices);
         let report = self.report(&monitor, Some(&outcome), (exit, end), tampering, notices);
         if let Err(error) = recorded {
@@ -132,7 +130,7 @@ impl Run<'_> {
             usage: report.usage,
             limited_by: report.limited_by.clone(),
             violations: report.counts,
-            other_references_unchanged: monitor.references_unchanged,
+            other_references_unchanged,
             seconds: clock.elapsed().as_secs_f64(),
         });
         Ok(report)

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::setup::Setup;
+use facts::git_config::adds_nothing_harmful;
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Verdict};
 use plan::{Explainer, Mark, Protections, QuietList};
@@ -24,7 +25,6 @@ use crate::learn::Learned;
 use crate::network::{Network, ProxyMessage};
 use crate::new_names::NewNames;
 use crate::prepare::Prepared;
-use facts::git_config::adds_nothing_harmful;
 
 /// Where events go.
 pub type Sink<'a> = dyn FnMut(&Event) + 'a;
@@ -55,8 +55,6 @@ pub(crate) struct Monitor<'a, 's> {
     reported: BTreeSet<(String, String)>,
     /// Violations to remember beyond the run.
     pub(crate) violations: Vec<Violation>,
-    /// In a linked worktree: whether all other references are unchanged.
-    pub(crate) references_unchanged: Option<bool>,
     rules: NetworkRules,
     network: Option<Network>,
     /// The programs behind open connections.
@@ -102,7 +100,6 @@ impl<'a, 's> Monitor<'a, 's> {
             available: None,
             reported: BTreeSet::new(),
             violations: Vec::new(),
-            references_unchanged: None,
             rules: network.clone(),
             network: None,
             clients: HashMap::new(),

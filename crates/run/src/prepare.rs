@@ -120,6 +120,6 @@ fn working_directory(setup: &Setup) -> Result<AbsPath, Error> {
 
 pub(crate) fn untrusted(lines: Vec<String>) -> Error {
     let message = "the project's ringwall.toml has lines that you have not trusted";
-    Error::new(ErrorKind::Untrusted(lines), message)
-        .hint("if they are right, run `ringwall trust` and try again; otherwise remove them")
+    let error = Error { problems: lines, ..Error::new(ErrorKind::Untrusted, message) };
+    error.hint("if they are right, run `ringwall trust` and try again; otherwise remove them")
 }

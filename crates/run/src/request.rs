@@ -4,11 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use agents::Agent;
+use config::Problem;
 use config::setup::{Options, SetupError};
-
-use crate::report::Report;
 use sandbox::{Lack, Requested, SandboxError};
 use serde::{Deserialize, Serialize};
+
+use crate::report::Report;
 
 /// What to run, and how.
 #[derive(Debug, Clone, Default)]
@@ -59,6 +60,8 @@ pub struct Error {
     pub kind: ErrorKind,
     /// What is wrong.
     pub message: String,
+    /// The lines of the configuration that this is about.
+    pub problems: Vec<String>,
     /// What to do about it.
     pub hints: Vec<String>,
     /// What this machine lacks, where that is the reason.
@@ -68,14 +71,14 @@ pub struct Error {
 }
 
 /// The kinds of reasons.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ErrorKind {
     /// The request makes no sense.
     Usage,
     /// The configuration cannot be used.
     Config,
     /// Project files have lines that the user has not trusted.
-    Untrusted(Vec<String>),
+    Untrusted,
     /// This machine cannot do it.
     Unavailable,
 }
@@ -85,6 +88,7 @@ impl Error {
         Self {
             kind,
             message: message.to_string(),
+            problems: Vec::new(),
             hints: Vec::new(),
             lacking: Vec::new(),
             report: None,
@@ -114,7 +118,7 @@ impl Error {
         match self.kind {
             ErrorKind::Usage => 64,
             ErrorKind::Unavailable => 69,
-            ErrorKind::Config | ErrorKind::Untrusted(_) => 78,
+            ErrorKind::Config | ErrorKind::Untrusted => 78,
         }
     }
 }
@@ -123,9 +127,15 @@ impl From<SetupError> for Error {
     fn from(error: SetupError) -> Self {
         match error {
             SetupError::Config(error) => {
-                let problems = error.problems.iter().map(|problem| format!("\n  {problem}"));
-                let problems: String = problems.collect();
-                Self::config(format!("invalid configuration{problems}"))
+                let in_file = |problem: &Problem| problem.origin.file().is_some();
+                // A flag that was mistyped here has nothing to do with the hook.
+                let affects_hook = error.problems.iter().any(in_file);
+                let hint = affects_hook.then_some("all agent calls are denied until this is fixed");
+                Self {
+                    problems: error.problems.iter().map(ToString::to_string).collect(),
+                    hints: hint.into_iter().map(Into::into).collect(),
+                    ..Self::config("invalid configuration")
+                }
             }
             SetupError::Workspace(_) => Self::usage(error),
             SetupError::Places(_) => Self::unavailable(error)

@@ -63,31 +63,35 @@ pub fn spawn(request: &Request) -> Result<Handle, Error> {
 /// Runs in the supervisor process, and reports through the pipe.
 fn supervise(request: &Request, pipe: File, stopped: &PipeReader) -> u8 {
     let mut writer = Some(Writer::new(pipe));
-    let mut send = |message: &Message| {
-        // A reader that is gone, or that never reads, loses the rest.
-        if writer.as_mut().is_some_and(|writer| writer.write(message).is_err()) {
-            writer = None;
-        }
-    };
-    let mut sink = |event: &Event| send(&Message::Event(Box::new(event.clone())));
+    let mut sink = |event: &Event| send(&mut writer, event);
     let outcome = run_until(request, &mut sink, Some(stopped.as_fd()));
     let exit = match &outcome {
         Ok(report) => report.exit,
         Err(error) => error.exit_code(),
     };
-    send(&match outcome {
+    let message = match outcome {
         Ok(report) => Message::Report { report: Box::new(report) },
         Err(error) => Message::Error { error },
-    });
+    };
+    send(&mut writer, &message);
     if let Some(writer) = writer {
         let _ = writer.finish();
     }
     exit
 }
 
-impl Handle {
-    /// The next event; `None` after the last one.
-    pub fn next_event(&mut self) -> Option<Event> {
+/// A reader that is gone, or that never reads, loses the rest.
+fn send(writer: &mut Option<Writer>, message: &impl Serialize) {
+    if writer.as_mut().is_some_and(|writer| writer.write(message).is_err()) {
+        *writer = None;
+    }
+}
+
+/// The events of the run; `None` after the last one.
+impl Iterator for Handle {
+    type Item = Event;
+
+    fn next(&mut self) -> Option<Event> {
         while self.outcome.is_none() {
             let mut line = String::new();
             match self.lines.read_line(&mut line) {
@@ -110,7 +114,9 @@ impl Handle {
         }
         None
     }
+}
 
+impl Handle {
     /// Ends the run as soon as possible. Its report says that it was cancelled.
     pub fn stop(&mut self) {
         // A supervisor that is gone needs no word.
@@ -124,17 +130,9 @@ impl Handle {
 
     /// Waits for the end. Events that were not taken are dropped.
     pub fn wait(mut self) -> Result<Report, Error> {
-        while self.next_event().is_some() {}
+        while self.next().is_some() {}
         let unknown = || Err(Error::unavailable("the run has no report"));
         self.outcome.take().unwrap_or_else(unknown)
-    }
-}
-
-impl Iterator for Handle {
-    type Item = Event;
-
-    fn next(&mut self) -> Option<Event> {
-        self.next_event()
     }
 }
 
@@ -149,7 +147,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         self.stop();
         // A supervisor with unread events waits for its reader.
-        while self.next_event().is_some() {}
+        while self.next().is_some() {}
         // No process is left behind that no one waits for.
         while let Err(Errno::INTR) =
             waitid(WaitId::PidFd(self.process.as_fd()), WaitIdOptions::EXITED)

@@ -6,9 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use agents::Agent;
-use facts::git_config::Committer;
 use model::{AbsPath, Level};
-use plan::{AgentState, Entry, Grant, Identity, Machine, Mark, Marked, Worktree};
+use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
 use crate::created::Created;
@@ -87,8 +86,7 @@ pub(crate) fn survey(
     // A directory that cannot be read might contain anything.
     let read_only = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(read_only));
-    let committer = facts::git_config::committer(context.home.as_path());
-    let identity = committer.map(|Committer { name, email }| Identity { name, email });
+    let identity = facts::git_config::committer(context.home.as_path());
     let machine = Machine {
         entries,
         marked,
@@ -96,7 +94,6 @@ pub(crate) fn survey(
         worktree,
         identity,
         user: user(&environment),
-        terminal: None,
         agent,
         environment,
         events_file,

@@ -75,25 +75,7 @@ fn unusable(error: impl ToString) -> Failure {
 }
 
 fn setup_failed(error: SetupError) -> Failure {
-    match error {
-        SetupError::Config(error) => {
-            let problem = |problem: &config::Problem| {
-                format!("\n  {}", terminal::plain(&problem.to_string()))
-            };
-            let problems = error.problems.iter().map(problem);
-            let failure =
-                Failure::config(format!("invalid configuration{}", problems.collect::<String>()));
-            // A flag that was mistyped here is no matter of the hook's.
-            let in_file = |problem: &config::Problem| problem.origin.file().is_some();
-            if !error.problems.iter().any(in_file) {
-                return failure;
-            }
-            failure.hint("all agent calls are denied until this is fixed")
-        }
-        SetupError::Workspace(_) => Failure::usage(error),
-        SetupError::Places(_) => Failure::unavailable(error)
-            .hint("set HOME to your home directory, and start in a directory that exists"),
-    }
+    Failure::from(&::run::Error::from(error))
 }
 
 /// An action in a few words.

@@ -23,8 +23,8 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     let mut events = Events::open(args.events.as_deref())?;
     let mut outcome = run::run(&request, &mut |event| events.take(event));
     if let Err(error) = &outcome
-        && let ErrorKind::Untrusted(lines) = &error.kind
-        && confirm_without(lines)
+        && error.kind == ErrorKind::Untrusted
+        && confirm_without(&error.problems)
     {
         request.ignore_untrusted = true;
         outcome = run::run(&request, &mut |event| events.take(event));

@@ -59,3 +59,15 @@ fn every_command_has_an_example_in_its_help() {
     }
     check(&ringwall::command());
 }
+
+#[test]
+fn a_name_cannot_forge_a_line_of_a_message() {
+    let env = HookEnv::new();
+    for (dir, code) in [("gone\nerror: forged", 64), ("gone\u{1b}[2Kerror: forged", 64)] {
+        let output = env.ringwall(&["run", "--workspace", dir, "--", "true"]);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.lines().all(|line| !line.starts_with("error: forged")), "{said}");
+        assert!(said.contains("forged") && !said.contains('\u{1b}'), "{said}");
+    }
+}

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use model::Plan;
-use run::{Ending, Error, ErrorKind, Report, Violation};
+use run::{Ending, Error, Report, Violation};
 
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
@@ -163,20 +163,7 @@ pub(super) fn failure(error: &Error) -> Failure {
     if let Some(report) = &error.report {
         print(report);
     }
-    let failure = match error.kind {
-        ErrorKind::Usage => Failure::usage(plain_lines(&error.message)),
-        ErrorKind::Unavailable => Failure::unavailable(plain_lines(&error.message)),
-        ErrorKind::Config | ErrorKind::Untrusted(_) => Failure::config(plain_lines(&error.message)),
-    };
-    match error.hints.as_slice() {
-        [] => failure,
-        hints => failure.hint(hints.join("\nhint: ")),
-    }
-}
-
-/// Text from configuration files must not look like ours.
-fn plain_lines(text: &str) -> String {
-    text.lines().map(plain).collect::<Vec<_>>().join("\n")
+    Failure::from(error)
 }
 
 #[cfg(test)]
