@@ -5,6 +5,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program talks to a terminal")]
 
 mod bench;
+mod coverage;
 mod failure;
 mod generate;
 mod test;
@@ -31,6 +32,8 @@ enum Verb {
     Test(test::Args),
     /// Writes the schema, the command reference, the manual pages and the completions
     Gen(generate::Args),
+    /// Measures which lines the tests execute, and checks the crates that enforce something
+    Coverage(coverage::Args),
     /// Measures speed against other programs in one run, and checks the results against their limits
     Bench {
         #[command(subcommand)]
@@ -52,6 +55,7 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
     let workspace = Workspace::find()?;
     match args.verb {
         Verb::Test(args) => Ok(test::run(&workspace, &args)),
+        Verb::Coverage(args) => coverage::run(&workspace, &args),
         Verb::Gen(args) => generate::run(&workspace, &args),
         Verb::Bench { bench } => bench::run(&workspace, &bench),
     }
