@@ -10,6 +10,7 @@
 //! Nothing here touches the file system, the environment or the clock. Nothing here can fail: a
 //! denial is a result, and what cannot be known is a value.
 
+mod build_files;
 mod context;
 mod evaluate;
 mod lower;
@@ -20,7 +21,9 @@ pub mod protected;
 mod rules;
 mod settings;
 mod shell;
+mod toolchain_files;
 
+pub use build_files::{BuildFile, BuildFileTable, BuildFiles, build_files};
 pub use context::{Context, HookedSettings, SettingsContext};
 pub use evaluate::{evaluate, remedy};
 pub use lower::lower;
@@ -36,3 +39,4 @@ pub use rules::{
 };
 pub use settings::{hooks_off, relocates_hook, wrong_shape};
 pub use shell::{Outline, Scene, outline};
+pub use toolchain_files::{chooses_toolchain, names_no_program, toolchain_files};

@@ -2,6 +2,12 @@
 //!
 //! Each of them is read later by a program outside the agent's control, which then runs what it
 //! finds there, or switches a protection off. They hold at every level and over every grant.
+//!
+//! The class of a name decides. A name is protected if something acts on it without the user asking
+//! for it: when they open or enter the directory, or start git, an agent, an editor, a shell, a
+//! debugger or a package manager there. What acts when the user runs the project's own build is in
+//! [`build_files`](crate::build_files), and what acts only with a certain content in
+//! [`toolchain_files`](crate::toolchain_files). `docs/protected-names.md` lists all of them.
 
 use std::path::PathBuf;
 
@@ -17,6 +23,9 @@ pub struct ProtectedName {
     pub path: &'static [&'static str],
     /// Whether everything below is protected too.
     pub cover: Cover,
+    /// Whether it counts in a directory of installed packages too. Packages bring their authors'
+    /// settings, which act on no one as long as no one works in the package.
+    pub in_packages: bool,
     /// Who would act on it.
     pub why: &'static str,
 }
@@ -38,17 +47,27 @@ const COPILOT: &str = "Copilot reads settings and hooks there";
 const OPENCODE: &str = "opencode loads settings and plugins from it";
 const PI: &str = "pi loads settings and extensions from it";
 const CURSOR: &str = "Cursor reads settings, hooks and servers there";
+const AGENT: &str = "an agent reads settings, hooks, commands or servers there";
 const MCP: &str = "agents start the servers it names";
 const GIT: &str = "git runs programs it names";
 const EDITOR: &str = "an editor runs what it names";
-const HUSKY: &str = "git runs the hooks in it";
-const YARN: &str = "yarn runs the program it names";
+const GIT_HOOKS: &str = "git runs it, or what it names, as hooks";
+const REPOSITORY: &str = "a version control system runs programs it names";
+const YARN: &str = "yarn runs it, or the program it names";
+const PNPM: &str = "pnpm runs it before it installs anything";
 const CARGO: &str = "cargo runs linkers, wrappers and runners it names";
 const SHELL: &str = "a shell runs it on entering the directory";
 const RC: &str = "a shell or tool reads it when it starts";
+const CONSOLE: &str = "an interpreter or debugger runs it when it starts there";
+const SESSION: &str = "the session or a terminal runs it when it starts";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
-    ProtectedName { path, cover: Cover::Tree, why }
+    ProtectedName { path, cover: Cover::Tree, in_packages: true, why }
+}
+
+/// A name that installed packages bring with them.
+const fn project(path: &'static [&'static str], why: &'static str) -> ProtectedName {
+    ProtectedName { in_packages: false, ..tree(path, why) }
 }
 
 const NAMES: &[ProtectedName] = &[
@@ -80,8 +99,77 @@ const NAMES: &[ProtectedName] = &[
     tree(&["opencode.jsonc"], OPENCODE),
     tree(&[".config", "opencode"], OPENCODE),
     tree(&[".pi"], PI),
+    tree(&[".github", "agents"], COPILOT),
+    tree(&[".github", "mcp.json"], COPILOT),
+    tree(&[".github", "skills"], COPILOT),
     tree(&[".cursor"], CURSOR),
-    ProtectedName { path: &[".git"], cover: Cover::Itself, why: GIT },
+    // Other agents. Where a directory also has texts that projects write, such as rules and
+    // specifications, only the parts that start something are named.
+    project(&[".qwen"], AGENT),
+    project(&[".amp"], AGENT),
+    project(&[".factory"], AGENT),
+    project(&[".continue"], AGENT),
+    project(&[".continuerc.json"], AGENT),
+    project(&[".windsurf"], AGENT),
+    project(&[".devin"], AGENT),
+    project(&[".cline"], AGENT),
+    project(&[".clinerules", "hooks"], AGENT),
+    project(&[".roo", "mcp.json"], AGENT),
+    project(&[".roo", "commands"], AGENT),
+    project(&[".roo", "skills"], AGENT),
+    project(&[".roomodes"], AGENT),
+    project(&[".kilocode", "mcp.json"], AGENT),
+    project(&[".kilocode", "skills"], AGENT),
+    project(&[".kilocodemodes"], AGENT),
+    project(&[".trae", "mcp.json"], AGENT),
+    project(&[".trae", "skills"], AGENT),
+    project(&[".augment", "settings.json"], AGENT),
+    project(&[".augment", "settings.local.json"], AGENT),
+    project(&[".augment", "commands"], AGENT),
+    project(&[".augment", "agents"], AGENT),
+    project(&[".augment", "skills"], AGENT),
+    project(&[".junie", "mcp"], AGENT),
+    project(&[".junie", "commands"], AGENT),
+    project(&[".junie", "agents"], AGENT),
+    project(&[".junie", "skills"], AGENT),
+    project(&[".goose"], AGENT),
+    project(&[".crush.json"], AGENT),
+    project(&["crush.json"], AGENT),
+    project(&[".crush", "commands"], AGENT),
+    project(&[".crush", "skills"], AGENT),
+    project(&[".opencode.json"], AGENT),
+    project(&[".openhands", "setup.sh"], AGENT),
+    project(&[".openhands", "pre-commit.sh"], AGENT),
+    project(&[".openhands", "hooks.json"], AGENT),
+    project(&[".openhands", "config.toml"], AGENT),
+    project(&[".openhands", "skills"], AGENT),
+    project(&[".kiro", "settings"], AGENT),
+    project(&[".kiro", "hooks"], AGENT),
+    project(&[".kiro", "agents"], AGENT),
+    project(&[".kiro", "prompts"], AGENT),
+    project(&[".kiro", "skills"], AGENT),
+    project(&[".kiro", "powers"], AGENT),
+    project(&[".zencoder"], AGENT),
+    project(&[".tabnine"], AGENT),
+    project(&[".codeium"], AGENT),
+    project(&[".gptme.toml"], AGENT),
+    project(&["gptme.toml"], AGENT),
+    project(&[".forge"], AGENT),
+    project(&[".grok"], AGENT),
+    project(&[".kimi"], AGENT),
+    project(&[".codebuddy"], AGENT),
+    project(&[".letta"], AGENT),
+    project(&[".rovodev"], AGENT),
+    project(&[".qoder"], AGENT),
+    project(&[".iflow"], AGENT),
+    project(&[".aider.conf.yml"], AGENT),
+    project(&[".aider.conf.yaml"], AGENT),
+    project(&[".aider.model.settings.yml"], AGENT),
+    project(&[".vibe"], AGENT),
+    project(&[".agent", "hooks"], AGENT),
+    project(&[".agent", "skills"], AGENT),
+    project(&[".agent", "mcp.json"], AGENT),
+    ProtectedName { cover: Cover::Itself, ..tree(&[".git"], GIT) },
     // Also `name.git`, as bare repositories are called.
     tree(&["*.git", "hooks"], GIT),
     tree(&["*.git", "config"], GIT),
@@ -94,9 +182,61 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".git", "worktrees"], GIT),
     tree(&[".gitconfig"], GIT),
     tree(&[".config", "git"], GIT),
-    tree(&[".husky", "_"], HUSKY),
+    project(&[".hg", "hgrc"], REPOSITORY),
+    project(&[".hg", "hgrc-not-shared"], REPOSITORY),
+    project(&[".hg", "sharedpath"], REPOSITORY),
+    project(&[".jj", "repo", "config.toml"], REPOSITORY),
+    project(&[".jj", "workspace-config.toml"], REPOSITORY),
+    project(&[".bzr", "branch", "branch.conf"], REPOSITORY),
+    project(&[".husky"], GIT_HOOKS),
+    project(&[".huskyrc"], GIT_HOOKS),
+    project(&[".huskyrc.json"], GIT_HOOKS),
+    project(&[".huskyrc.js"], GIT_HOOKS),
+    project(&[".huskyrc.yml"], GIT_HOOKS),
+    project(&[".huskyrc.yaml"], GIT_HOOKS),
+    project(&[".cargo-husky"], GIT_HOOKS),
+    project(&[".rusty-hook.toml"], GIT_HOOKS),
+    project(&[".pre-commit-config.yaml"], GIT_HOOKS),
+    project(&[".pre-commit-config.yml"], GIT_HOOKS),
+    project(&["prek.toml"], GIT_HOOKS),
+    project(&["hk.pkl"], GIT_HOOKS),
+    project(&["lefthook.yml"], GIT_HOOKS),
+    project(&["lefthook.yaml"], GIT_HOOKS),
+    project(&["lefthook.toml"], GIT_HOOKS),
+    project(&["lefthook.json"], GIT_HOOKS),
+    project(&["lefthook-local.yml"], GIT_HOOKS),
+    project(&["lefthook-local.yaml"], GIT_HOOKS),
+    project(&["lefthook-local.toml"], GIT_HOOKS),
+    project(&["lefthook-local.json"], GIT_HOOKS),
+    project(&[".lefthook.yml"], GIT_HOOKS),
+    project(&[".lefthook.yaml"], GIT_HOOKS),
+    project(&[".lefthook.toml"], GIT_HOOKS),
+    project(&[".lefthook.json"], GIT_HOOKS),
+    project(&[".lefthook-local.yml"], GIT_HOOKS),
+    project(&[".lefthook-local.yaml"], GIT_HOOKS),
+    project(&[".lefthook-local.toml"], GIT_HOOKS),
+    project(&[".lefthook-local.json"], GIT_HOOKS),
+    project(&[".lefthook"], GIT_HOOKS),
+    project(&[".lefthook-local"], GIT_HOOKS),
+    project(&[".config", "lefthook.yml"], GIT_HOOKS),
+    project(&[".config", "lefthook.yaml"], GIT_HOOKS),
+    project(&[".overcommit.yml"], GIT_HOOKS),
+    project(&[".git-hooks"], GIT_HOOKS),
+    project(&["captainhook.json"], GIT_HOOKS),
     tree(&[".envrc"], SHELL),
     tree(&[".direnv"], SHELL),
+    project(&[".autoenv"], SHELL),
+    project(&[".autoenv.zsh"], SHELL),
+    project(&[".autoenv_leave.zsh"], SHELL),
+    project(&["mise.toml"], SHELL),
+    project(&["mise.local.toml"], SHELL),
+    project(&[".mise.toml"], SHELL),
+    project(&[".mise.local.toml"], SHELL),
+    project(&[".mise"], SHELL),
+    project(&["mise", "config.toml"], SHELL),
+    project(&[".config", "mise"], SHELL),
+    project(&[".config", "mise.toml"], SHELL),
+    project(&[".rtx.toml"], SHELL),
     tree(&[".bashrc"], RC),
     tree(&[".bash_profile"], RC),
     tree(&[".bash_login"], RC),
@@ -106,6 +246,41 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".zprofile"], RC),
     tree(&[".zlogin"], RC),
     tree(&[".ripgreprc"], RC),
+    project(&[".bash_logout"], SESSION),
+    project(&[".zlogout"], SESSION),
+    project(&[".inputrc"], SESSION),
+    project(&[".tmux.conf"], SESSION),
+    project(&[".screenrc"], SESSION),
+    project(&[".wezterm.lua"], SESSION),
+    project(&[".xinitrc"], SESSION),
+    project(&[".xprofile"], SESSION),
+    project(&[".xsession"], SESSION),
+    project(&[".config", "fish"], SESSION),
+    project(&[".config", "autostart"], SESSION),
+    project(&[".config", "systemd"], SESSION),
+    project(&[".config", "environment.d"], SESSION),
+    project(&[".rprofile"], CONSOLE),
+    project(&[".renviron"], CONSOLE),
+    project(&[".rdata"], CONSOLE),
+    project(&[".ghci"], CONSOLE),
+    project(&[".iex.exs"], CONSOLE),
+    project(&[".pdbrc"], CONSOLE),
+    project(&[".pdbrc.py"], CONSOLE),
+    project(&[".irbrc"], CONSOLE),
+    project(&["_irbrc"], CONSOLE),
+    project(&[".pryrc"], CONSOLE),
+    project(&[".byebugrc"], CONSOLE),
+    project(&[".rdbgrc"], CONSOLE),
+    project(&[".gdbinit"], CONSOLE),
+    project(&[".gdbearlyinit"], CONSOLE),
+    project(&[".lldbinit"], CONSOLE),
+    project(&[".lldbinit-cli"], CONSOLE),
+    project(&[".perldb"], CONSOLE),
+    project(&[".ocamlinit"], CONSOLE),
+    project(&[".octaverc"], CONSOLE),
+    project(&[".erlang"], CONSOLE),
+    project(&[".psqlrc"], CONSOLE),
+    project(&[".sqliterc"], CONSOLE),
     tree(&[".vscode", "tasks.json"], EDITOR),
     tree(&[".vscode", "settings.json"], EDITOR),
     tree(&[".vscode", "launch.json"], EDITOR),
@@ -114,15 +289,42 @@ const NAMES: &[ProtectedName] = &[
     tree(&[".devcontainer"], EDITOR),
     tree(&[".devcontainer.json"], EDITOR),
     tree(&[".idea"], EDITOR),
-    tree(&[".zed", "settings.json"], EDITOR),
-    tree(&[".zed", "tasks.json"], EDITOR),
+    tree(&[".zed"], EDITOR),
     tree(&[".exrc"], EDITOR),
+    project(&[".vscode", "c_cpp_properties.json"], EDITOR),
+    project(&[".vscode", "cmake-kits.json"], EDITOR),
+    project(&[".vscode", "cody.json"], EDITOR),
+    project(&["*.sublime-project"], EDITOR),
+    project(&[".theia"], EDITOR),
+    project(&[".fleet"], EDITOR),
+    project(&[".nova"], EDITOR),
+    project(&[".lapce"], EDITOR),
+    project(&[".helix"], EDITOR),
+    project(&[".vimrc"], EDITOR),
+    project(&["_vimrc"], EDITOR),
+    project(&[".gvimrc"], EDITOR),
+    project(&["_exrc"], EDITOR),
+    project(&[".lvimrc"], EDITOR),
+    project(&[".local.vimrc"], EDITOR),
+    project(&[".nvim"], EDITOR),
+    project(&[".lazy.lua"], EDITOR),
+    project(&[".neoconf.json"], EDITOR),
+    project(&[".vim", "coc-settings.json"], EDITOR),
+    project(&[".kakrc"], EDITOR),
+    project(&[".kakrc.local"], EDITOR),
+    project(&[".ycm_extra_conf.py"], EDITOR),
     tree(&[".nvimrc"], EDITOR),
     tree(&[".nvim.lua"], EDITOR),
     tree(&[".dir-locals.el"], EDITOR),
     tree(&[".dir-locals-2.el"], EDITOR),
     tree(&[".yarnrc.yml"], YARN),
     tree(&[".yarnrc"], YARN),
+    project(&[".yarn", "plugins"], YARN),
+    project(&[".yarn", "releases"], YARN),
+    project(&[".yarn", "sdks"], YARN),
+    project(&[".pnpmfile.cjs"], PNPM),
+    project(&[".pnpmfile.mjs"], PNPM),
+    project(&["pnpmfile.js"], PNPM),
     tree(&[".cargo", "config.toml"], CARGO),
     tree(&[".cargo", "config"], CARGO),
 ];
@@ -135,7 +337,11 @@ pub fn protected_names() -> &'static [ProtectedName] {
 /// The protected name that covers a path, if one does.
 pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
+    let package = packages(&names);
     NAMES.iter().find(|protected| {
+        if package && !protected.in_packages {
+            return false;
+        }
         let mut windows = names.windows(protected.path.len());
         match protected.cover {
             Cover::Tree => windows.any(|window| is_spelt(window, protected.path)),
@@ -150,7 +356,8 @@ pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
 /// from it: `.claude` is where `.claude/settings.json` would be.
 pub fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
-    NAMES.iter().find(|protected| {
+    let package = packages(&names);
+    NAMES.iter().filter(|protected| protected.in_packages || !package).find(|protected| {
         let proper = 1..protected.path.len();
         proper.into_iter().any(|count| {
             let beginning = protected.path.get(..count).unwrap_or_default();
@@ -164,7 +371,8 @@ pub fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
 pub fn held_by(path: &AbsPath) -> Vec<PathBuf> {
     let names = folded(path);
     let mut held = Vec::new();
-    for protected in NAMES {
+    let package = packages(&names);
+    for protected in NAMES.iter().filter(|protected| protected.in_packages || !package) {
         for count in 1..protected.path.len() {
             let (beginning, rest) = protected.path.split_at(count);
             let end = names.len().checked_sub(count).and_then(|from| names.get(from..));
@@ -181,6 +389,14 @@ fn folded(path: &AbsPath) -> Vec<String> {
     let names = path.as_path().components().skip(1);
     names.map(|name| fold(&name.as_os_str().to_string_lossy()).into_owned()).collect()
 }
+
+/// Whether a path is in a directory of installed packages.
+fn packages(names: &[String]) -> bool {
+    names.iter().any(|name| PACKAGES.contains(&name.as_str()))
+}
+
+/// Directories of installed packages, which no one works in.
+pub(crate) const PACKAGES: &[&str] = &["node_modules", "bower_components", "site-packages"];
 
 /// Whether names are spelt as the parts of a protected name, of which there are as many.
 fn is_spelt(names: &[String], parts: &[&str]) -> bool {
@@ -269,6 +485,31 @@ mod tests {
             "/p/.devcontainer/devcontainer.json",
             "/p/.devcontainer.json",
             "/p/.husky/_/pre-commit",
+            "/p/.husky/pre-commit",
+            "/p/.hg/hgrc",
+            "/p/.jj/repo/config.toml",
+            "/p/.helix/languages.toml",
+            "/p/.pre-commit-config.yaml",
+            "/p/lefthook.yml",
+            "/p/.lefthook-local.toml",
+            "/p/.pnpmfile.cjs",
+            "/p/.yarn/releases/yarn-4.0.0.cjs",
+            "/p/sub/.Rprofile",
+            "/p/.rprofile",
+            "/p/.RData",
+            "/p/.ghci",
+            "/p/.iex.exs",
+            "/p/.pdbrc",
+            "/p/.qwen/settings.json",
+            "/p/.kiro/settings/mcp.json",
+            "/p/.kiro/hooks/save.kiro.hook",
+            "/p/.amp/settings.json",
+            "/p/.factory/droids/x.md",
+            "/p/.clinerules/hooks/TaskStart",
+            "/p/.zed/debug.json",
+            "/p/web.sublime-project",
+            "/p/mise.toml",
+            "/p/node_modules/x/.mcp.json",
             "/p/sub/.dir-locals.el",
             "/p/.yarnrc.yml",
             "/p/.cargo/config.toml",
@@ -298,8 +539,24 @@ mod tests {
             "/p/.vscode/snippets.code-snippets",
             "/p/.claude",
             "/p/.cargo/audit.toml",
-            "/p/.husky/pre-commit",
             "/p/code-workspace",
+            // What the project's own build runs, and texts.
+            "/p/Makefile",
+            "/p/package.json",
+            "/p/.npmrc",
+            "/p/rust-toolchain.toml",
+            "/p/.tool-versions",
+            "/p/.env",
+            "/p/AGENTS.md",
+            "/p/.kiro/specs/x/design.md",
+            "/p/.roo/rules/style.md",
+            "/p/.clinerules/style.md",
+            "/p/.jj/repo/store/type",
+            "/p/.hg/dirstate",
+            "/p/.yarn/cache/x.zip",
+            // Packages bring the settings of their authors.
+            "/p/node_modules/x/.husky/pre-commit",
+            "/p/.venv/lib/python3/site-packages/x/.pre-commit-config.yaml",
             "/p/repo.git",
             "/p/repo.git/description",
             "/p/git/hooks/pre.sh",
