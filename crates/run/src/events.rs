@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::build_files::BuildFileChange;
 use model::{Origin, Reason, Remedy, Rule};
 use sandbox::{Available, Operation, Program, Usage};
 use serde::{Deserialize, Serialize};
@@ -85,6 +86,15 @@ pub enum Event {
         /// What, and where it is now.
         #[serde(flatten)]
         tampering: Tampering,
+    },
+    /// The run changed files that act when the user runs the project's own build.
+    BuildFilesChanged {
+        /// The run.
+        run: String,
+        /// Which, and who acts on them; what existed before comes first.
+        files: Vec<BuildFileChange>,
+        /// How many more there are.
+        more: u64,
     },
     /// The run is over and nothing of it is left.
     Stopped {

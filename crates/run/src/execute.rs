@@ -9,6 +9,7 @@ use model::{AbsPath, Record, Verdict, shell_word};
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
+use crate::build_files::BuildFileChange;
 use crate::events::{Class, Ending, Event, Tampering, Violation};
 use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
@@ -90,10 +91,10 @@ impl Run<'_> {
                 // Whatever failed while the command ran: what it did is still checked.
                 let mut failed = Error::from(&error);
                 if monitor.available.is_some() {
-                    let tampering = self.sweep(&mut monitor);
+                    let swept = self.sweep(&mut monitor);
                     let exit = failed.exit_code();
                     let report =
-                        self.report(&monitor, None, (exit, Ending::Failed), tampering, notices);
+                        self.report(&monitor, None, (exit, Ending::Failed), swept, notices);
                     failed.report = Some(Box::new(report));
                 }
                 let (run, error) = (monitor.run.clone(), failed.message.clone());
@@ -106,7 +107,8 @@ impl Run<'_> {
         monitor.close_network();
         report_limits(&mut monitor, &outcome);
         let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
-        let tampering = if changed { self.sweep(&mut monitor) } else { Vec::new() };
+        let swept = if changed { self.sweep(&mut monitor) } else { Swept::default() };
+        let tampering = &swept.tampering;
         let (mut exit, end) = ending(&outcome);
         // A success would hide that something is there that should not be.
         if exit == 0 && tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
@@ -117,8 +119,8 @@ impl Run<'_> {
                 |found: &Tampering| Path::new(&found.path).starts_with(worktree.common.as_path());
             (!tampering.iter().any(inside)).then_some(true)
         });
-        let recorded = self.record_end(&monitor, &tampering, &mut notices);
-        let report = self.report(&monitor, Some(&outcome), (exit, end), tampering, notices);
+        let recorded = self.record_end(&monitor, tampering, &mut notices);
+        let report = self.report(&monitor, Some(&outcome), (exit, end), swept, notices);
         if let Err(error) = recorded {
             return Err(Error { report: Some(Box::new(report)), ..error });
         }
@@ -141,7 +143,7 @@ impl Run<'_> {
         monitor: &Monitor<'_, '_>,
         outcome: Option<&Outcome>,
         (exit, end): (u8, Ending),
-        tampering: Vec<Tampering>,
+        swept: Swept,
         notices: Vec<String>,
     ) -> Report {
         let context = &self.prepared.setup.context;
@@ -174,7 +176,9 @@ impl Run<'_> {
             denied: denied.cloned().collect(),
             counts: monitor.counts,
             limits_reached: reached.map(|&limit| limit.into()).collect(),
-            tampering,
+            tampering: swept.tampering,
+            build_files: swept.build_files,
+            more_build_files: swept.more_build_files,
             lost: lost.map(ToString::to_string).collect(),
             unseen_programs: unseen.take(3).map(grant).collect(),
             limited_by: outcome.map_or("", |outcome| outcome.limited_by).into(),
@@ -194,17 +198,23 @@ impl Run<'_> {
         NewNames::before(&machine.marked, dangling, repositories, worktree, self.started)
     }
 
-    /// Looks for what appeared under protected names, and reports it.
-    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Vec<Tampering> {
+    /// Looks for what appeared under protected names, and for files that the user's own build acts on,
+    /// and reports both.
+    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Swept {
         let Prepared { setup, machine, .. } = self.prepared;
         let worktree = machine.worktree.as_ref();
-        let found =
+        let (tampering, now) =
             sweep::sweep(setup, &machine.grants, worktree, &monitor.new_names, self.started);
-        for tampering in &found {
+        for tampering in &tampering {
             let (run, tampering) = (monitor.run.clone(), tampering.clone());
             monitor.emit(Event::Tampering { run, tampering });
         }
-        found
+        let (build_files, more_build_files) = self.prepared.build.changes(&now);
+        if !build_files.is_empty() {
+            let (run, files) = (monitor.run.clone(), build_files.clone());
+            monitor.emit(Event::BuildFilesChanged { run, files, more: more_build_files });
+        }
+        Swept { tampering, build_files, more_build_files }
     }
 
     fn record_end(
@@ -291,6 +301,14 @@ impl Run<'_> {
         let port = listener.local_addr().map_err(Error::unavailable)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
     }
+}
+
+/// What was found after a run.
+#[derive(Default)]
+struct Swept {
+    tampering: Vec<Tampering>,
+    build_files: Vec<BuildFileChange>,
+    more_build_files: u64,
 }
 
 struct HeldCanary {

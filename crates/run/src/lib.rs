@@ -3,7 +3,7 @@
 //! ```text
 //! Request -> prepare: config, checks, survey, plan     (changes nothing on the machine)
 //!         -> execute: sandbox + monitor                events: started, violation, connection …
-//!         -> sweep                                     events: tampering
+//!         -> sweep                                     events: tampering, build_files_changed
 //!         -> Report                                    event: stopped
 //! ```
 //!
@@ -32,6 +32,7 @@
 //! process of its own for each run, also from a program with threads; it says what that program must
 //! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
+mod build_files;
 mod checks;
 mod created;
 mod events;
@@ -52,6 +53,7 @@ mod worktree;
 mod writer;
 
 pub use agents::Agent;
+pub use build_files::{BuildFileChange, Change};
 pub use config::setup::Options;
 pub use events::{Class, Counts, Ending, Event, Mechanism, Tampering, Violation};
 pub use execute::run;

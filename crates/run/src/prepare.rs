@@ -6,6 +6,7 @@ use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
 use plan::Machine;
 use policy::NetworkRules;
 
+use crate::build_files::BuildFiles;
 use crate::checks;
 use crate::created::Created;
 use crate::request::{Error, ErrorKind, Request};
@@ -18,6 +19,7 @@ pub struct Prepared {
     pub(crate) machine: Machine,
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) repositories: Vec<AbsPath>,
+    pub(crate) build: BuildFiles,
     pub(crate) network: NetworkRules,
     /// What was created for the run; gone again with this value.
     #[expect(dead_code, reason = "kept for what happens when it is dropped")]
@@ -67,7 +69,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     let cwd = working_directory(&setup)?;
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
-    let Survey { machine, dangling, repositories, left_out, created } = found;
+    let Survey { machine, dangling, repositories, build, left_out, created } = found;
     if machine.marked.iter().any(|marked| marked.path == setup.context.workspace) {
         let text = format!("cannot read the workspace {}", setup.context.workspace);
         return Err(Error::unavailable(text)
@@ -85,6 +87,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         machine,
         dangling,
         repositories,
+        build,
         network,
         created: [own, created],
         agent,

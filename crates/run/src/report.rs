@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use sandbox::{End, Outcome, Usage};
 use serde::{Deserialize, Serialize};
 
+use crate::build_files::BuildFileChange;
 use crate::events::{Counts, Ending, Tampering, Violation};
 
 /// The exit status of a run that a violation stopped.
@@ -45,6 +46,10 @@ pub struct Report {
     pub limits_reached: Vec<String>,
     /// What appeared under protected names.
     pub tampering: Vec<Tampering>,
+    /// Files that act when the user runs the project's own build, and that the run changed.
+    pub build_files: Vec<BuildFileChange>,
+    /// How many more of them there are.
+    pub more_build_files: u64,
     /// Files that were written beside a granted file and are lost.
     pub lost: Vec<String>,
     /// Programs on `PATH` that the run did not see, with the command that would allow each.

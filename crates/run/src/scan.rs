@@ -11,6 +11,7 @@ use model::{AbsPath, Cause, Level};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, Policy};
 
+use crate::build_files::{BuildFiles, names_toolchain};
 use facts::git_config::{Base, named_files};
 
 /// The entries that the sandbox must hide or protect, while they are collected.
@@ -21,6 +22,7 @@ pub(crate) struct Scan<'a> {
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) unreadable: Vec<AbsPath>,
     pub(crate) heads: Vec<AbsPath>,
+    pub(crate) build: BuildFiles,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// Whether the targets of links are marked too.
@@ -39,6 +41,7 @@ impl<'a> Scan<'a> {
             dangling: Vec::new(),
             unreadable: Vec::new(),
             heads: Vec::new(),
+            build: BuildFiles::default(),
             left_out: Vec::new(),
             follows: true,
         }
@@ -210,12 +213,15 @@ impl<'a> Scan<'a> {
     }
 
     fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
+        self.build.note(path, kind);
         if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
         }
         // After the run, what was hidden from it is checked like anything else.
         let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();
-        let Some(mut mark) = protects.or_else(|| self.protections.mark(path)) else {
+        let armed = || names_toolchain(path, kind).then_some(Mark::ReadOnly);
+        let mark = protects.or_else(|| self.protections.mark(path)).or_else(armed);
+        let Some(mut mark) = mark else {
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
             }

@@ -10,6 +10,7 @@ use model::{AbsPath, Level};
 use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
+use crate::build_files::BuildFiles;
 use crate::created::Created;
 use crate::prepare::Purpose;
 use crate::scan::{Scan, entry};
@@ -23,6 +24,8 @@ pub(crate) struct Survey {
     pub(crate) dangling: Vec<AbsPath>,
     /// Directories that git takes for repositories although their names do not end in `.git`.
     pub(crate) repositories: Vec<AbsPath>,
+    /// Files that the user's own build acts on.
+    pub(crate) build: BuildFiles,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// What was granted outside the workspace and created for the run.
@@ -80,7 +83,7 @@ pub(crate) fn survey(
         scan.protect_home(&context.home);
     }
     agent.copied.retain(|(from, _)| scan.protections.hidden_by(from).is_none());
-    let Scan { mut marked, dangling, unreadable, heads, left_out, .. } = scan;
+    let Scan { mut marked, dangling, unreadable, heads, left_out, build, .. } = scan;
     let repositories =
         heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
     // A directory that cannot be read might contain anything.
@@ -98,7 +101,7 @@ pub(crate) fn survey(
         environment,
         events_file,
     };
-    Survey { machine, dangling, repositories, left_out, created }
+    Survey { machine, dangling, repositories, build, left_out, created }
 }
 
 /// Which candidates exist. Home, and every directory with a candidate that ends in `*`, is listed
@@ -179,6 +182,8 @@ pub(crate) struct Now {
     /// Directories with a `HEAD`, even if it is a dangling link: git may take them for
     /// repositories.
     pub(crate) heads: Vec<AbsPath>,
+    /// Files that the user's own build acts on.
+    pub(crate) build: BuildFiles,
 }
 
 /// Protected names that exist now where the run may write.
@@ -201,8 +206,8 @@ pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> 
     for dir in dirs {
         scan.look_through(dir);
     }
-    let Scan { marked, unreadable, heads, .. } = scan;
-    Now { marked, unreadable, heads }
+    let Scan { marked, unreadable, heads, build, .. } = scan;
+    Now { marked, unreadable, heads, build }
 }
 
 /// The trees that may contain entries to hide or protect.

@@ -22,19 +22,21 @@ use crate::survey;
 use config::setup::Setup;
 use facts::git_config::is_harmless;
 
+use crate::build_files::BuildFiles;
 use crate::events::Tampering;
 
 /// The mode bits with which an owner can list and change a directory.
 const OPEN: u32 = 0o700;
 
-/// Looks for what appeared during a run, and moves it aside.
+/// Looks for what appeared during a run, and moves it aside. Returns what that was, and the files
+/// that the user's own build acts on.
 pub(crate) fn sweep(
     setup: &Setup,
     grants: &[Grant],
     worktree: Option<&Worktree>,
     new_names: &NewNames,
     since: SystemTime,
-) -> Vec<Tampering> {
+) -> (Vec<Tampering>, BuildFiles) {
     // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
@@ -70,6 +72,7 @@ pub(crate) fn sweep(
         }
         now.marked.extend(inside.marked);
         now.heads.extend(inside.heads);
+        now.build.extend(inside.build);
         now.unreadable.extend(inside.unreadable);
     }
     for marked in &now.marked {
@@ -88,7 +91,7 @@ pub(crate) fn sweep(
         found.extend(foreign_parts(worktree));
         found.extend(foreign_head(worktree));
     }
-    found
+    (found, now.build)
 }
 
 /// A directory that was made readable and writable, so that it can be searched and repaired. No

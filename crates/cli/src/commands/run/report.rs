@@ -12,6 +12,9 @@ use crate::terminal::{self, plain};
 /// Violations that are shown in full; the log has all of them.
 const MOST_SHOWN: usize = 20;
 
+/// Changed files of the build that are named; the events have all of them.
+const MOST_BUILD_FILES: usize = 5;
+
 /// Prints a report to standard error, the reason of the end first.
 pub(super) fn print(report: &Report) {
     print_ending(report);
@@ -30,6 +33,7 @@ pub(super) fn print(report: &Report) {
         let path = plain(path);
         terminal::warning(&format!("{path} cannot be written; the new version of it is lost"));
     }
+    print_build_files(report);
     for (program, remedy) in &report.unseen_programs {
         let program = plain(&program.display().to_string());
         terminal::note(&format!("{program} exists outside the sandbox; {}", plain(remedy)));
@@ -38,6 +42,26 @@ pub(super) fn print(report: &Report) {
     if let Some(learned) = &report.learned {
         terminal::error_line(learned);
     }
+}
+
+/// Files that act when the user runs the project's own build, a few by their names.
+fn print_build_files(report: &Report) {
+    let (files, here) = (&report.build_files, std::env::current_dir().unwrap_or_default());
+    if files.is_empty() {
+        return;
+    }
+    let name = |file: &run::BuildFileChange| {
+        let path = Path::new(&file.path);
+        plain(&short(&path.strip_prefix(&here).unwrap_or(path).display().to_string()))
+    };
+    let mut names: Vec<_> = files.iter().take(MOST_BUILD_FILES).map(name).collect();
+    let hidden = files.len().saturating_sub(MOST_BUILD_FILES);
+    if let more @ 1.. = report.more_build_files.saturating_add(hidden.try_into().unwrap_or(0)) {
+        names.push(format!("and {more} more (`--events` lists them)"));
+    }
+    let names = names.join(", ");
+    let text = format!("changed files that your own commands run: {names}; look at them first");
+    terminal::note(&text);
 }
 
 fn print_ending(report: &Report) {
