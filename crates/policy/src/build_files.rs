@@ -25,6 +25,8 @@ pub struct BuildFile {
     pub acts: &'static str,
     /// Whether it is a directory that counts as a whole.
     pub whole: bool,
+    /// How many names of directories belong to it.
+    pub parents: usize,
     /// Whether only the ending of the name is given, so that there can be many in one directory.
     pub by_ending: bool,
 }
@@ -303,7 +305,8 @@ impl Default for BuildFileTable {
                 let (whole, by_ending) = (name.ends_with('/'), name.starts_with('*'));
                 let mut parents: Vec<_> = name.trim_end_matches('/').split('/').collect();
                 let last = parents.pop().unwrap_or_default().trim_start_matches('*');
-                rows.entry(last).or_default().push((parents, BuildFile { acts, whole, by_ending }));
+                let file = BuildFile { acts, whole, parents: parents.len(), by_ending };
+                rows.entry(last).or_default().push((parents, file));
             }
         }
         Self { rows }
@@ -328,11 +331,11 @@ impl BuildFileTable {
                     && above().count() >= parents.len()
                     && pairs.all(|(parent, part)| part.as_os_str() == *parent)
             };
-            rows.filter(|row| fits(row)).map(|(parents, file)| (parents.len(), *file)).next()
+            rows.filter(|row| fits(row)).map(|(_, file)| *file).next()
         });
-        let (parents, file) = found?;
+        let file = found?;
         // What packages bring with them acts when they are installed, and that shows elsewhere.
-        let mut around = path.as_path().components().rev().skip(1 + parents);
+        let mut around = path.as_path().components().rev().skip(1 + file.parents);
         let packed = around.any(|part| PACKAGES.iter().any(|dir| part.as_os_str() == *dir));
         (!packed).then_some(file)
     }

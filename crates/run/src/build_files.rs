@@ -57,22 +57,24 @@ pub(crate) struct BuildFiles {
 /// those that can occur often.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Place {
-    depth: usize,
     by_ending: bool,
+    depth: usize,
     path: AbsPath,
 }
 
 impl BuildFiles {
     /// Remembers an entry if it is such a file.
     pub(crate) fn note(&mut self, path: &AbsPath, kind: FileType) {
-        let Some(BuildFile { acts, whole, by_ending }) = self.table.find(path) else { return };
+        let Some(file) = self.table.find(path) else { return };
+        let BuildFile { acts, whole, parents, by_ending } = file;
         // A link may lead to a directory.
         if !kind.is_symlink() && whole != kind.is_dir() {
             return;
         }
         let Some(state) = state(path.as_path()) else { return };
-        let depth = path.as_path().components().count();
-        self.found.insert(Place { depth, by_ending, path: path.clone() }, (acts, state));
+        // `.github/workflows` is as near to the top as `Makefile`.
+        let depth = path.as_path().components().count().saturating_sub(parents);
+        self.found.insert(Place { by_ending, depth, path: path.clone() }, (acts, state));
         if self.found.len() > MOST_KEPT {
             self.found.pop_last();
             self.full = true;
@@ -226,8 +228,8 @@ mod tests {
             .collect();
         let expected = [
             ("/gradlew", Change::Changed),
-            ("/setup.py", Change::Removed),
             ("/node_modules/.bin", Change::Changed),
+            ("/setup.py", Change::Removed),
             ("/deep/er/Makefile", Change::Changed),
             ("/package.json", Change::Created),
             ("/a0.config.js", Change::Created),

@@ -1,0 +1,169 @@
+//! Names that run something later: those that act without being asked cannot be written, those that
+//! choose a toolchain cannot name a program, and what the user's own build runs is listed.
+
+use fixtures::{RunOutput, TestEnv, users};
+
+/// Each is read by a program that the user did not ask to run anything.
+const ACTING: &[&str] = &[
+    ".hg/hgrc",
+    ".jj/repo/config.toml",
+    ".helix/languages.toml",
+    ".pre-commit-config.yaml",
+    "lefthook.yml",
+    ".husky/pre-commit",
+    ".pnpmfile.cjs",
+    ".yarn/releases/yarn.cjs",
+    ".Rprofile",
+    "sub/.RData",
+    ".ghci",
+    ".iex.exs",
+    ".pdbrc",
+    ".irbrc",
+    ".gdbinit",
+    ".vimrc",
+    ".qwen/settings.json",
+    ".kiro/settings/mcp.json",
+    ".kiro/hooks/save.kiro.hook",
+    ".amp/settings.json",
+    ".factory/settings.json",
+    ".windsurf/hooks.json",
+    ".clinerules/hooks/TaskStart",
+    "mise.toml",
+    "web.sublime-project",
+];
+
+/// What agents write all the time, or what acts on no one.
+const ORDINARY: &[&str] = &[
+    "Makefile",
+    "package.json",
+    "rust-toolchain.toml",
+    ".tool-versions",
+    ".npmrc",
+    "AGENTS.md",
+    ".kiro/specs/x/design.md",
+    ".jj/repo/store/type",
+    ".yarn/cache/x.zip",
+    "node_modules/x/.husky/pre-commit",
+    "node_modules/x/.pre-commit-config.yaml",
+];
+
+fn write_all(names: &[&str]) -> String {
+    let write = |name: &&str| {
+        format!("mkdir -p \"$(dirname {name})\"; echo stable > {name} 2> /dev/null\n")
+    };
+    names.iter().map(write).collect::<String>() + "true"
+}
+
+fn lists(ran: &RunOutput, path: &str, change: &str) -> bool {
+    let events = ran.events("build_files_changed");
+    let files = events.iter().flat_map(|event| event["files"].as_array().unwrap());
+    let ends = |file: &&serde_json::Value| file["path"].as_str().unwrap().ends_with(path);
+    files.filter(ends).any(|file| file["change"] == change)
+}
+
+#[test]
+fn names_that_act_without_being_asked_are_not_written() {
+    for who in users() {
+        for options in [&[][..], &["--attribution", "notify"]] {
+            let env = TestEnv::new(who);
+            env.configure("version = 1\n[violation]\naction = \"deny\"\n");
+            // Half of them exist; these can be neither changed nor replaced.
+            for name in ACTING.iter().step_by(2) {
+                env.write(&format!("project/{name}"), "KEPT\n");
+            }
+            let replace: String = ACTING
+                .iter()
+                .map(|name| format!("echo stable > new; mv -f new {name} 2> /dev/null\n"))
+                .collect();
+            let ran = env.run(options, &format!("{}\n{replace}true", write_all(ACTING)));
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            for (number, name) in ACTING.iter().enumerate() {
+                let text = std::fs::read_to_string(env.path(&format!("project/{name}"))).ok();
+                let expected = (number % 2 == 0).then_some("KEPT\n");
+                assert_eq!(text.as_deref(), expected, "{name}: {ran:?}");
+            }
+            assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn ordinary_names_beside_them_are_written() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        let ran = env.run(&[], &write_all(ORDINARY));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for name in ORDINARY {
+            assert_eq!(env.read(&format!("project/{name}")), "stable\n", "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_toolchain_is_chosen_by_version_and_not_by_path() {
+    let armed = "mkdir -p sub; printf '[toolchain]\\npath = \"evil\"\\n' > rust-toolchain.toml
+        echo 'ruby path:./evil' > sub/.tool-versions; ln -s sub/.tool-versions Rust-Toolchain";
+    for who in users() {
+        let env = TestEnv::new(who);
+        let ran = env.run(&[], armed);
+        for name in ["rust-toolchain.toml", "sub/.tool-versions", "Rust-Toolchain"] {
+            let gone = env.path(&format!("project/{name}")).symlink_metadata().is_err();
+            assert!(gone, "{name}: {ran:?}");
+        }
+        assert_eq!(ran.events("tampering").len(), 3, "{ran:?}");
+        // An ordinary one can be changed, and what it becomes is judged.
+        let env = TestEnv::new(who);
+        let file = env.write("project/rust-toolchain.toml", "[toolchain]\nchannel = \"1.90\"\n");
+        let ran = env.run(&[], "sed -i s/1.90/1.91/ rust-toolchain.toml");
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(env.read("project/rust-toolchain.toml").contains("1.91"), "{ran:?}");
+        let ran = env.run(&[], "echo 'path = \"evil\"' >> rust-toolchain.toml");
+        assert!(file.symlink_metadata().is_err(), "{ran:?}");
+        // One that names a path belongs to the user, and stays what it is.
+        let text = "[toolchain]\npath = \"/opt/mine\"\n";
+        env.write("project/rust-toolchain.toml", text);
+        let ran = env.run(&[], "echo > rust-toolchain.toml; rm -f rust-toolchain.toml");
+        assert_eq!(env.read("project/rust-toolchain.toml"), text, "{ran:?}");
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_the_users_build_runs_is_listed_at_the_end() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.write("project/Makefile", "all:\n");
+        env.write("project/deep/setup.py", "x\n");
+        env.write("project/go.mod", "module x\n");
+        env.write("project/node_modules/.bin/tsc", "x\n");
+        let ran = env.run(&[], "cat Makefile; echo x > src.c");
+        assert!(ran.events("build_files_changed").is_empty(), "{ran:?}");
+        assert!(!ran.stderr.contains("your own commands"), "{ran:?}");
+        // As many new ones as one likes do not hide that one changed. Times can be set back.
+        let script = "for n in {1..1500}; do echo > $n.config.js; done; mkdir -p .github/workflows
+            echo > .github/workflows/ci.yml; touch -r Makefile then; echo 'x:' > Makefile
+            touch -r then Makefile; rm deep/setup.py; echo y > node_modules/.bin/tsc; echo {} > package.json";
+        let ran = env.run(&[], script);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for (path, change) in [
+            ("project/Makefile", "changed"),
+            ("project/deep/setup.py", "removed"),
+            ("project/node_modules/.bin", "changed"),
+            ("project/package.json", "created"),
+            ("project/.github/workflows", "created"),
+        ] {
+            assert!(lists(&ran, path, change), "{path}: {}", ran.stderr);
+        }
+        assert!(!lists(&ran, "project/go.mod", "changed"), "{}", ran.stderr);
+        let events = ran.events("build_files_changed");
+        let listed = events[0]["files"].as_array().unwrap();
+        assert_eq!((listed.len(), &events[0]["more"]), (1000, &505.into()));
+        assert_eq!((&listed[0]["acts"], events.len()), (&"make".into(), 1));
+        let note = "changed files that your own commands run: Makefile, node_modules/.bin, \
+                    deep/setup.py, .github/workflows, package.json, ";
+        assert!(ran.stderr.contains(note), "{}", ran.stderr);
+        assert!(ran.stderr.contains("and 1500 more"), "{}", ran.stderr);
+        // It comes before the end, and no run ends without its last event.
+        assert_eq!(ran.events.last().unwrap()["event"], "stopped", "{}", ran.stderr);
+    }
+}
