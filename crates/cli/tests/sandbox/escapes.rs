@@ -3,6 +3,7 @@
 
 mod blocked;
 mod env;
+mod later;
 mod messages;
 mod neighbour;
 mod network;
@@ -26,6 +27,7 @@ const TABLE: &[(&str, &[Row])] = &[
     ("reads", reads::ROWS),
     ("writes", writes::ROWS),
     ("persistence", persistence::ROWS),
+    ("later", later::ROWS),
     ("network", network::ROWS),
     ("messages", messages::ROWS),
     ("processes", processes::ROWS),

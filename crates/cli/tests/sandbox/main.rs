@@ -30,6 +30,7 @@ mod network;
 mod phases;
 mod planted;
 mod projects;
+mod soak;
 mod tools;
 mod traces;
 mod tty;

@@ -31,12 +31,17 @@ impl<'a> Traces<'a> {
         wait_for_none(what, || processes(self.env));
     }
 
-    /// Nothing of the supervisors with these numbers is left, and no file but these of the project.
-    pub(crate) fn nothing(&self, what: &str, supervisors: &[u32], made: &[&str]) {
+    /// Nothing of the supervisors with these numbers is left, whatever files there are.
+    pub(crate) fn nothing_but_files(&self, what: &str, supervisors: &[u32]) {
         self.no_process(what);
         wait_for_none(what, || groups(supervisors));
         wait_for_none(what, || self.scratch(supervisors));
         assert_eq!(mounts(self.env), self.mounts, "{what}: mounts");
+    }
+
+    /// Nothing of the supervisors with these numbers is left, and no file but these of the project.
+    pub(crate) fn nothing(&self, what: &str, supervisors: &[u32], made: &[&str]) {
+        self.nothing_but_files(what, supervisors);
         let made: Vec<_> = made.iter().map(|name| self.env.project().join(name)).collect();
         let new: Vec<_> = files(self.env)
             .difference(&self.files)
