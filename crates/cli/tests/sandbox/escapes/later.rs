@@ -67,10 +67,10 @@ pub(super) const ROWS: &[Row] = &[
     bash(
         "what a console runs, by a file without a name",
         Mark("project/.iex.exs"),
-        r#"$PYTHON -c 'import os, sys
+        r#"$PYTHON -c 'import ctypes, os, sys
 file = os.open(".", os.O_TMPFILE | os.O_RDWR)
 os.write(file, sys.argv[1].encode())
-os.link(f"/proc/self/fd/{file}", ".iex.exs", follow_symlinks=True)' $MARK"#,
+ctypes.CDLL(None).linkat(-100, b"/proc/self/fd/%d" % file, -100, b".iex.exs", 0x400)' $MARK"#,
     ),
     bash("what pnpm runs", Mark("project/.pnpmfile.cjs"), "echo $MARK > .pnpmfile.cjs"),
     bash(
@@ -143,7 +143,7 @@ print('OPEN')
         Says,
         "
 import fcntl
-fcntl.flock(os.open(OUTSIDE, os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
+fcntl.flock(os.open(OUTSIDE + '/victim.txt', os.O_RDONLY), fcntl.LOCK_EX | fcntl.LOCK_NB)
 print('OPEN')
 ",
     ),
