@@ -84,6 +84,11 @@ pub enum Cause {
     PrivateCache,
     /// Credentials among the files of a toolchain.
     Credentials,
+    /// A copy of a file of the host, without values that may be secrets.
+    WithoutSecrets {
+        /// The names of what was removed; `None` if everything was.
+        removed: Option<Vec<String>>,
+    },
     /// State of the agent that stays in the run.
     AgentPrivate,
     /// State of the agent that is kept.
@@ -155,6 +160,13 @@ impl fmt::Display for Cause {
             Self::PrivateToolchain => "toolchain, private when written",
             Self::PrivateCache => "private cache",
             Self::Credentials => "it holds credentials",
+            Self::WithoutSecrets { removed: None } => "empty: it may hold secrets",
+            Self::WithoutSecrets { removed: Some(removed) } => {
+                return match &removed[..] {
+                    [] => f.write_str("a copy"),
+                    names => write!(f, "a copy without {}", names.join(", ")),
+                };
+            }
             Self::AgentPrivate => "the agent's own, private when written",
             Self::AgentKept => "the agent's own",
             Self::Grant { rule, origin } => return write!(f, "`{rule}` ({origin})"),

@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use model::plan::PROXY_PORT;
 use model::{Level, Net};
 
+use super::toolchain::homes::TOOLCHAINS;
 use super::{Machine, toolchain};
 use policy::{Context, Policy};
 
@@ -19,7 +20,7 @@ pub(super) fn build(
         let by_user = policy.environment.pass.iter().map(|rule| rule.value.as_str());
         let by_user = by_user.chain(machine.agent.pass.iter().map(String::as_str));
         let by_table = toolchain::VARIABLES.iter().copied();
-        let homes = toolchain::HOMES_BY_VARIABLE.iter().map(|(name, ..)| *name);
+        let homes = TOOLCHAINS.iter().flat_map(|tool| tool.variables).copied();
         by_table.chain(homes).chain(by_user).any(|rule| match rule.strip_suffix('*') {
             Some(start) => name.starts_with(start),
             None => name == rule,

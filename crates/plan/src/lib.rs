@@ -9,11 +9,13 @@ mod files;
 mod ports;
 mod protections;
 mod quiet_list;
+mod shown;
 pub mod toolchain;
+pub mod without_secrets;
 mod worktree;
 
 use std::collections::{BTreeMap, HashSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use model::{AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan};
@@ -26,6 +28,7 @@ pub use worktree::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 
 use policy::{Context, NetworkRules, PathRule, Policy};
 use toolchain::Use;
+pub use toolchain::matches;
 
 /// What the machine looks like, as far as a plan depends on it.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +36,8 @@ pub struct Machine {
     /// What exists at each path that was asked for, by its text. A path that is missing here does
     /// not exist.
     pub entries: BTreeMap<OsString, Entry>,
+    /// What is in files of which the run gets a copy without secrets, by their path.
+    pub settings: BTreeMap<OsString, Settings>,
     /// Entries in writable directories that the sandbox must protect or hide.
     pub marked: Vec<Marked>,
     /// Where the paths of grants really lead, by the path they name.
@@ -60,6 +65,15 @@ pub enum Entry {
     File,
     /// A symbolic link.
     Link(PathBuf),
+}
+
+/// A file of which the run gets a copy without secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Where it really is.
+    pub real: AbsPath,
+    /// What it says; `None` if it cannot be read.
+    pub text: Option<String>,
 }
 
 /// An entry that the sandbox must protect or hide.
@@ -118,25 +132,16 @@ pub struct User {
     pub host: String,
 }
 
-/// What must be looked at before a plan can be made. A final `*` matches any ending.
-pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    let system = toolchain::SYSTEM.iter().map(PathBuf::from);
-    system.chain(toolchain_paths(home, environment).map(|(path, _)| path)).collect()
+/// What must be looked at before a plan can be made, and what each is for. Parents come before their
+/// contents. A `*` stands for any part of one name.
+pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<(PathBuf, Use)> {
+    shown::rows(home, environment).collect()
 }
 
 /// Those of them that hold credentials, and must not be read wherever they are.
 pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
     let closed = |(path, kind)| (kind == Use::Closed).then_some(path);
-    toolchain_paths(home, environment).filter_map(closed).collect()
-}
-
-/// Where a user's toolchains are, and how a run uses them.
-fn toolchain_paths(
-    home: &AbsPath,
-    environment: &[(OsString, OsString)],
-) -> impl Iterator<Item = (PathBuf, Use)> {
-    let below_home = toolchain::HOME.iter().map(|(name, kind)| (home.as_path().join(name), *kind));
-    below_home.chain(by_variable(environment))
+    shown::rows(home, environment).filter_map(closed).collect()
 }
 
 /// The rules that grant paths besides the workspace, with whether they allow writing.
@@ -161,8 +166,7 @@ pub fn compile(
     let level = policy.level.value;
     let mut layout = Layout { pieces: BTreeMap::new(), links: Vec::new() };
     if level < Level::Full {
-        system(&mut layout, machine);
-        home(&mut layout, context, machine);
+        shown::put(&mut layout, context, machine);
     } else {
         layout.put(&context.home, Kind::Write, true, Cause::LevelFull);
     }
@@ -239,7 +243,11 @@ impl Layout {
 
     /// Whether a path is inside something that is private to the run.
     fn is_own(&self, path: &AbsPath) -> bool {
-        self.innermost(path).is_some_and(|piece| match piece.kind {
+        // Of a toolchain the host has more than is shown.
+        let is_part = |piece: &Piece| {
+            matches!(piece.why, Cause::PrivateToolchain | Cause::WithoutSecrets { .. })
+        };
+        self.innermost(path).filter(|piece| !is_part(piece)).is_some_and(|piece| match piece.kind {
             Kind::Scratch | Kind::Text(_) | Kind::Device | Kind::Processes | Kind::Terminals => {
                 true
             }
@@ -275,7 +283,7 @@ impl Layout {
         let closed: HashSet<_> = closed.map(|piece| piece.path.as_path().to_path_buf()).collect();
         self.pieces.retain(|path, piece| {
             let above = || path.as_path().ancestors().skip(1);
-            !shows_host(piece)
+            (!shows_host(piece) && !matches!(piece.why, Cause::WithoutSecrets { .. }))
                 || context.workspace.is_within(path)
                 || !above().any(|dir| closed.contains(dir))
         });
@@ -300,73 +308,6 @@ impl Layout {
 
 fn shows_host(piece: &Piece) -> bool {
     matches!(piece.kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned)
-}
-
-fn system(layout: &mut Layout, machine: &Machine) {
-    let mut put = |path: &Path, entry| layout.put_entry(path, entry, Kind::Read, Cause::Toolchain);
-    for row in toolchain::SYSTEM {
-        let Some(start) = row.strip_suffix('*') else {
-            machine
-                .entries
-                .get(OsStr::new(row))
-                .into_iter()
-                .for_each(|entry| put(Path::new(row), entry));
-            continue;
-        };
-        for (path, entry) in &machine.entries {
-            let ending = path.to_str().and_then(|path| path.strip_prefix(start));
-            if ending.is_some_and(|ending| !ending.contains('/')) {
-                put(Path::new(path), entry);
-            }
-        }
-    }
-}
-
-fn home(layout: &mut Layout, context: &Context, machine: &Machine) {
-    for (path, kind) in toolchain_paths(&context.home, &machine.environment) {
-        // The workspace has its own piece, and the home directory is not a toolchain.
-        let home = context.home.as_path().starts_with(&path);
-        if home || path.starts_with(context.workspace.as_path()) {
-            continue;
-        }
-        match (kind, machine.entries.get(path.as_os_str())) {
-            (Use::Scratch, _) => {
-                let Ok(path) = AbsPath::lexical(&path) else { continue };
-                layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
-            }
-            // A cache that does not exist yet is private from the start.
-            (Use::Overlay, None) => {
-                if let Ok(path) = AbsPath::lexical(&path)
-                    && layout.innermost(&path).is_none_or(|piece| piece.kind != Kind::Scratch)
-                {
-                    layout.put(&path, Kind::Scratch, true, Cause::PrivateCache);
-                }
-            }
-            (_, None) => {}
-            (Use::Read, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Read, Cause::Toolchain);
-            }
-            (Use::Overlay | Use::Layered, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Overlay, Cause::PrivateToolchain);
-            }
-            (Use::Closed, Some(entry)) => {
-                layout.put_entry(&path, entry, Kind::Closed, Cause::Credentials);
-            }
-        }
-    }
-}
-
-fn by_variable(
-    environment: &[(OsString, OsString)],
-) -> impl Iterator<Item = (PathBuf, Use)> + use<'_> {
-    toolchain::HOMES_BY_VARIABLE.iter().filter_map(|(name, below, kind)| {
-        let (_, value) = environment.iter().find(|(known, _)| known == name)?;
-        let path = AbsPath::lexical(Path::new(value)).ok()?;
-        // A toolchain has its own directory. A higher one would turn the variable into a grant.
-        let deep = path.as_path().components().count() > 2;
-        let path = AbsPath::lexical(&path.as_path().join(below)).ok()?;
-        deep.then(|| (path.as_path().to_path_buf(), *kind))
-    })
 }
 
 /// Handles a workspace or home inside a private directory. What the host has around it is denied by

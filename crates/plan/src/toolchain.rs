@@ -1,6 +1,13 @@
 //! What every run can reach besides its workspace: the system's and the user's toolchains.
 //!
-//! Found by running real builds in the sandbox. A new toolchain is one new row.
+//! Found by running real builds in the sandbox. A new toolchain is one new row in [`homes`].
+
+pub mod homes;
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use crate::without_secrets::Format;
 
 /// What a place is for the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,7 +22,17 @@ pub enum Use {
     Layered,
     /// Empty and private.
     Scratch,
-    /// Not readable, although a directory around it is.
+    /// The directory of a toolchain: private, with nothing of the host but what other rows show in
+    /// it. Also if nothing exists there yet.
+    Frame,
+    /// The same, but only if it exists.
+    Only,
+    /// A file with settings: the run gets a copy without the values that may be secrets.
+    Settings(Format),
+    /// Not needed, although a directory around it is: shown as an empty file or directory, because
+    /// tools look at it on their own.
+    Empty,
+    /// Credentials, which only someone who wants them reads: an attempt is a violation.
     Closed,
 }
 
@@ -46,7 +63,6 @@ pub const SYSTEM: &[&str] = &[
     "/etc/crypto-policies",
     "/etc/fonts",
     "/etc/gitattributes",
-    "/etc/gitconfig",
     "/etc/glvnd",
     "/etc/java*",
     "/etc/ld.so.cache",
@@ -54,15 +70,10 @@ pub const SYSTEM: &[&str] = &[
     "/etc/localtime",
     "/etc/man_db.conf",
     "/etc/manpath.config",
-    "/etc/maven",
-    "/etc/mercurial",
     "/etc/mime.types",
     "/etc/mtab",
-    "/etc/npmrc",
     "/etc/openssl.cnf",
     "/etc/os-release",
-    "/etc/php",
-    "/etc/pip.conf",
     "/etc/pki/ca-trust",
     "/etc/pki/tls/cert.pem",
     "/etc/pki/tls/certs",
@@ -77,92 +88,29 @@ pub const SYSTEM: &[&str] = &[
     "/etc/timezone",
 ];
 
-/// Places below home.
-pub const HOME: &[(&str, Use)] = &[
-    (".asdf", Use::Layered),
-    (".bun", Use::Layered),
-    (".cache", Use::Scratch),
-    (".cache/go-build", Use::Layered),
-    (".cache/node", Use::Layered),
-    (".cache/node-gyp", Use::Layered),
-    (".cache/pip", Use::Layered),
-    (".cache/pypoetry", Use::Layered),
-    (".cache/uv", Use::Layered),
-    (".cache/yarn", Use::Layered),
-    (".cabal", Use::Read),
-    (".cargo", Use::Overlay),
-    (".cargo/credentials", Use::Closed),
-    (".cargo/credentials.toml", Use::Closed),
-    (".config/go", Use::Layered),
-    (".config/htop", Use::Layered),
-    (".config/matplotlib", Use::Layered),
-    (".config/procps", Use::Layered),
-    (".deno", Use::Layered),
-    (".dotnet", Use::Layered),
-    (".elan", Use::Layered),
-    (".fnm", Use::Layered),
-    (".gem", Use::Layered),
-    (".gem/credentials", Use::Closed),
-    (".ghcup", Use::Layered),
-    (".goenv", Use::Layered),
-    (".gradle", Use::Overlay),
-    (".gradle/gradle.properties", Use::Closed),
-    (".ipython", Use::Scratch),
-    (".julia", Use::Layered),
-    (".juliaup", Use::Layered),
-    (".local/bin", Use::Read),
-    (".local/lib", Use::Read),
-    (".local/pipx", Use::Read),
-    (".local/share/fnm", Use::Layered),
-    (".local/share/mise", Use::Layered),
-    (".local/share/pipx", Use::Layered),
-    (".local/share/pnpm", Use::Layered),
-    (".local/share/uv", Use::Layered),
-    (".local/share/uv/credentials", Use::Closed),
-    (".local/share/virtualenvs", Use::Layered),
-    (".local/state", Use::Scratch),
-    (".m2/repository", Use::Overlay),
-    (".mix", Use::Layered),
-    (".nix-profile", Use::Read),
-    (".node-gyp", Use::Layered),
-    (".npm", Use::Overlay),
-    (".npm-global", Use::Read),
-    (".nuget", Use::Layered),
-    (".nvm", Use::Layered),
-    (".opam", Use::Layered),
-    (".pyenv", Use::Layered),
-    (".rbenv", Use::Layered),
-    (".rustup", Use::Layered),
-    (".rvm", Use::Layered),
-    (".sbt", Use::Layered),
-    (".sbt/.credentials", Use::Closed),
-    (".sdkman", Use::Layered),
-    (".stack", Use::Layered),
-    (".swiftly", Use::Layered),
-    (".terminfo", Use::Read),
-    (".virtualenvs", Use::Layered),
-    (".volta", Use::Layered),
-    (".yarn", Use::Overlay),
-    (".zig", Use::Read),
-    ("go", Use::Overlay),
-];
-
-/// Variables that name a toolchain's directory, and paths below it. They are used like the default
-/// ones.
-pub const HOMES_BY_VARIABLE: &[(&str, &str, Use)] = &[
-    ("ASDF_DIR", "", Use::Layered),
-    ("CARGO_HOME", "", Use::Overlay),
-    ("CARGO_HOME", "credentials", Use::Closed),
-    ("CARGO_HOME", "credentials.toml", Use::Closed),
-    ("GOPATH", "", Use::Overlay),
-    ("GOROOT", "", Use::Read),
-    ("JAVA_HOME", "", Use::Read),
-    ("NVM_DIR", "", Use::Layered),
-    ("PYENV_ROOT", "", Use::Layered),
-    ("RUSTUP_HOME", "", Use::Layered),
-    ("SDKMAN_DIR", "", Use::Layered),
-    ("VIRTUAL_ENV", "", Use::Read),
-    ("VOLTA_HOME", "", Use::Layered),
+/// What is different in the directories of the system. Any name may have a `*`.
+pub const SYSTEM_PARTS: &[(&str, Use)] = &[
+    ("/etc/gitconfig", Use::Settings(Format::Git)),
+    ("/etc/java*/management/jmxremote.password", Use::Empty),
+    ("/etc/maven/logging", Use::Read),
+    ("/etc/maven/m2.conf", Use::Read),
+    ("/etc/maven/settings.xml", Use::Settings(Format::Xml)),
+    ("/etc/maven/toolchains.xml", Use::Read),
+    ("/etc/mercurial/hgrc", Use::Settings(Format::Ini)),
+    ("/etc/mercurial/hgrc.d/*.rc", Use::Settings(Format::Ini)),
+    ("/etc/npmrc", Use::Settings(Format::Ini)),
+    ("/etc/php/*/cli", Use::Read),
+    ("/etc/php/*/cli/php.ini", Use::Settings(Format::Ini)),
+    ("/etc/php/*/mods-available", Use::Read),
+    ("/etc/pip.conf", Use::Settings(Format::Ini)),
+    ("/etc/R/Renviron*", Use::Settings(Format::Ini)),
+    ("/opt/*/etc/npmrc", Use::Settings(Format::Ini)),
+    ("/opt/*/pip.conf", Use::Settings(Format::Ini)),
+    ("/usr/etc/npmrc", Use::Settings(Format::Ini)),
+    ("/usr/local/etc/gitconfig", Use::Settings(Format::Git)),
+    ("/usr/local/etc/npmrc", Use::Settings(Format::Ini)),
+    ("/usr/local/pip.conf", Use::Settings(Format::Ini)),
+    ("/usr/pip.conf", Use::Settings(Format::Ini)),
 ];
 
 /// Variables that pass into every run: they say how to show things and where toolchains are. A
@@ -394,3 +342,21 @@ pub const SECRET_SYSTEM: &[&str] = &[
     "/etc/wireguard",
     "/etc/wpa_supplicant",
 ];
+
+/// Whether a path is one that a row names.
+pub fn matches(row: &Path, path: &Path) -> bool {
+    let mut names = path.components();
+    let all = row.components().all(|part| {
+        names.next().is_some_and(|name| matches_name(part.as_os_str(), name.as_os_str()))
+    });
+    all && names.next().is_none()
+}
+
+/// Whether a name is one that a part of a row stands for.
+pub fn matches_name(part: &OsStr, name: &OsStr) -> bool {
+    let (part, name) = (part.as_encoded_bytes(), name.as_encoded_bytes());
+    let Some(star) = part.iter().position(|byte| *byte == b'*') else { return part == name };
+    let (start, rest) = part.split_at(star);
+    let end = rest.get(1..).unwrap_or_default();
+    name.strip_prefix(start).is_some_and(|rest| rest.ends_with(end))
+}

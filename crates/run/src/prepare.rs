@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
+use model::{AbsPath, Cause, DomainRule, Origin, Plan, Sourced};
 use plan::Machine;
 use policy::NetworkRules;
 
@@ -81,7 +81,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
-    let notices = left_out;
+    let notices = left_out.into_iter().chain(copies_without_secrets(&plan)).collect();
     Ok(Prepared {
         setup,
         machine,
@@ -93,6 +93,22 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         agent,
         plan,
         notices,
+    })
+}
+
+/// What the run does not see of files that it gets a copy of.
+fn copies_without_secrets(plan: &Plan) -> impl Iterator<Item = String> + use<'_> {
+    plan.pieces.iter().filter_map(|piece| {
+        let Cause::WithoutSecrets { removed } = &piece.why else { return None };
+        let path = &piece.path;
+        match removed {
+            None => None,
+            Some(names) if names.is_empty() => None,
+            Some(names) => Some(format!(
+                "the run sees {path} without what may be secret: {}",
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+            )),
+        }
     })
 }
 

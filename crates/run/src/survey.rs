@@ -1,13 +1,16 @@
 //! Looks at the machine once, for a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use agents::Agent;
 use model::{AbsPath, Level};
-use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Worktree};
+use plan::toolchain::Use;
+use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Settings, Worktree};
 use policy::{Context, Policy};
 
 use crate::build_files::BuildFiles;
@@ -41,7 +44,8 @@ pub(crate) fn survey(
     purpose: Purpose,
 ) -> Survey {
     let environment: Vec<_> = std::env::vars_os().collect();
-    let mut entries = candidates(plan::candidates(&context.home, &environment), &context.home);
+    let rows = plan::candidates(&context.home, &environment);
+    let (mut entries, settings) = candidates(&rows, &context.home);
     let mut scan = Scan::new(policy, context);
     for path in context.own_files.iter().chain(&context.closed) {
         // If a link is on the way, its target is among them too.
@@ -92,6 +96,7 @@ pub(crate) fn survey(
     let identity = facts::git_config::committer(context.home.as_path());
     let machine = Machine {
         entries,
+        settings,
         marked,
         grants,
         worktree,
@@ -104,33 +109,103 @@ pub(crate) fn survey(
     Survey { machine, dangling, repositories, build, left_out, created }
 }
 
-/// Which candidates exist. Home, and every directory with a candidate that ends in `*`, is listed
-/// once. After that, nothing that is missing in the listing needs a lookup.
-fn candidates(all: Vec<PathBuf>, home: &AbsPath) -> BTreeMap<OsString, Entry> {
-    let beginning = |path: &PathBuf| {
-        path.file_name().and_then(|name| name.as_bytes().strip_suffix(b"*")).map(<[u8]>::to_vec)
-    };
-    let begun = all.iter().filter(|path| beginning(path).is_some());
-    let dirs: BTreeSet<_> =
-        begun.filter_map(|path| path.parent()).chain([home.as_path()]).collect();
-    let listed: Vec<_> = dirs.into_iter().filter_map(|dir| Some((dir, names(dir)?))).collect();
-    let mut there = BTreeMap::new();
-    for path in &all {
-        let known = listed.iter().find_map(|(dir, names)| {
-            let below = path.strip_prefix(dir).ok()?;
-            Some((dir, names, below.iter().next()?, below.iter().nth(1).is_none()))
-        });
-        let found = match (known, beginning(path)) {
-            (Some((dir, names, _, true)), Some(start)) => {
-                let names = names.iter().filter(|name| name.as_bytes().starts_with(&start));
-                names.map(|name| dir.join(name)).collect()
+/// Which candidates exist, and what the files with settings among them say. Home is listed once, as is
+/// every directory in which a `*` stands for names. After that, nothing that is missing in the
+/// listing needs a lookup, and neither does anything below a directory that does not exist.
+fn candidates(
+    all: &[(PathBuf, Use)],
+    home: &AbsPath,
+) -> (BTreeMap<OsString, Entry>, BTreeMap<OsString, Settings>) {
+    let mut listings = Listings::default();
+    let (mut there, mut settings) = (BTreeMap::new(), BTreeMap::new());
+    let mut absent: Option<&Path> = None;
+    for (row, kind) in all {
+        if absent.is_some_and(|absent| row.starts_with(absent)) {
+            continue;
+        }
+        if let Ok(below) = row.strip_prefix(home)
+            && let Some(first) = below.iter().next().filter(|first| !has_star(first))
+            && !listings.names(home.as_path()).contains(first)
+        {
+            continue;
+        }
+        let mut found = false;
+        for path in listings.expand(row) {
+            let Some(entry) = entry(&path) else { continue };
+            found = true;
+            if matches!(kind, Use::Settings(_))
+                && let Some(read) = read_settings(&path)
+            {
+                settings.insert(path.clone().into(), read);
             }
-            (Some((_, names, first, _)), _) if !names.contains(first) => continue,
-            _ => vec![path.clone()],
-        };
-        there.extend(found.into_iter().filter_map(|path| entry(&path).map(|e| (path.into(), e))));
+            there.insert(path.into(), entry);
+        }
+        if !found {
+            absent = Some(row);
+        }
     }
-    there
+    (there, settings)
+}
+
+/// What is listed of the host while candidates are looked for.
+#[derive(Default)]
+struct Listings {
+    known: BTreeMap<PathBuf, BTreeSet<OsString>>,
+}
+
+impl Listings {
+    fn names(&mut self, dir: &Path) -> &BTreeSet<OsString> {
+        if !self.known.contains_key(dir) {
+            self.known.insert(dir.to_path_buf(), names(dir).unwrap_or_default());
+        }
+        self.known.entry(dir.to_path_buf()).or_default()
+    }
+
+    /// The paths that a row stands for. Without a `*`, that is the row.
+    fn expand(&mut self, row: &Path) -> Vec<PathBuf> {
+        if !has_star(row.as_os_str()) {
+            return vec![row.to_path_buf()];
+        }
+        let mut paths = vec![PathBuf::new()];
+        for part in row {
+            if has_star(part) {
+                let dirs = std::mem::take(&mut paths);
+                for dir in dirs {
+                    let names = self.names(&dir).iter();
+                    let names = names.filter(|name| plan::toolchain::matches_name(part, name));
+                    paths.extend(names.map(|name| dir.join(name)));
+                }
+            } else {
+                paths.iter_mut().for_each(|path| path.push(part));
+            }
+        }
+        paths
+    }
+}
+
+fn has_star(text: &OsStr) -> bool {
+    text.as_bytes().contains(&b'*')
+}
+
+/// More than any file of settings has.
+const MOST_SETTINGS: u64 = 1 << 20;
+
+/// What a file with settings says, and where it really is.
+fn read_settings(path: &Path) -> Option<Settings> {
+    let real = AbsPath::lexical(&path.canonicalize().ok()?).ok()?;
+    let text = || {
+        // Whatever it is, opening it must not wait.
+        let file = std::fs::OpenOptions::new()
+            .read(true)
+            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
+            .open(real.as_path())
+            .ok()?;
+        let metadata = file.metadata().ok()?;
+        let fits = metadata.is_file() && metadata.len() <= MOST_SETTINGS;
+        fits.then(|| std::io::read_to_string(file.take(MOST_SETTINGS)).ok()).flatten()
+    };
+    let text = text();
+    Some(Settings { real, text })
 }
 
 /// The names in a directory, if it can be listed.

@@ -130,7 +130,10 @@ fn a_deny_rule_holds_in_the_toolchain_too() {
         for file in [".cargo/bin/tool", ".cargo/private/key", ".cargo/private/deep/a.key"] {
             env.write(&format!("home/{file}"), "TOOLCHAIN\n");
         }
-        let all = "cat ~/.cargo/bin/tool; ls ~/.cargo/private/deep; cat ~/.cargo/private/key";
+        for file in [".cargo/registry/key", ".cargo/registry/deep/a.key"] {
+            env.write(&format!("home/{file}"), "TOOLCHAIN\n");
+        }
+        let all = "cat ~/.cargo/bin/tool; ls ~/.cargo/registry/deep; cat ~/.cargo/registry/key";
         let ran = env.run(&[], all);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "TOOLCHAIN\na.key\nTOOLCHAIN\n"));
         for (rule, denied) in [
@@ -139,6 +142,9 @@ fn a_deny_rule_holds_in_the_toolchain_too() {
             ("~/.cargo/**/*.key", "~/.cargo/private/deep/a.key"),
             ("~/.cargo", "~/.cargo/private/key"),
             ("~/.c*/private", "~/.cargo/private/key"),
+            ("~/.cargo/registry/key", "~/.cargo/registry/key"),
+            ("~/.cargo/registry", "~/.cargo/registry/deep/a.key"),
+            ("~/.cargo/**/*.key", "~/.cargo/registry/deep/a.key"),
         ] {
             let config = format!("[filesystem]\ndeny_read = [\"{rule}\"]\n");
             env.configure(&config);

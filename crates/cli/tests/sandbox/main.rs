@@ -31,6 +31,7 @@ mod phases;
 mod planted;
 mod projects;
 mod soak;
+mod toolchain_secrets;
 mod tools;
 mod traces;
 mod tty;

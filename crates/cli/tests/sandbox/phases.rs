@@ -235,9 +235,9 @@ fn what_a_run_learns_is_what_it_needs() {
 fn what_programs_look_for_by_habit_never_stops_them() {
     for who in users() {
         let env = TestEnv::new(who);
-        env.write("home/.npmrc", "registry=https://registry.example.org\n");
+        env.write("home/.netrc", "machine registry.example.org\n");
         env.write("package.json", "{}");
-        let script = "cat ~/.npmrc ../package.json ~/.bashrc /nonexistent 2>/dev/null; echo next";
+        let script = "cat ~/.netrc ../package.json ~/.bashrc /nonexistent 2>/dev/null; echo next";
         let ran = env.run(&[], script);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "next\n"), "{ran:?}");
         assert!(ran.violations().is_empty(), "{ran:?}");

@@ -9,7 +9,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::SystemTime;
 
-use model::{AbsPath, Kind, Piece, Plan};
+use model::{AbsPath, Cause, Kind, Piece, Plan};
 use rustix::fs::Mode;
 
 /// A plan as far as Landlock can enforce it.
@@ -38,7 +38,7 @@ impl LandlockOnly {
         });
         let mut pieces: Vec<_> =
             others.into_iter().filter_map(|piece| keep(plan, piece, &mut missing)).collect();
-        let (path, why) = (private.clone(), model::Cause::Temporary);
+        let (path, why) = (private.clone(), Cause::Temporary);
         pieces.push(Piece { path, kind: Kind::Write, directory: true, why });
         pieces.sort_by(|a, b| a.path.cmp(&b.path));
         let mut environment = plan.environment.clone();
@@ -77,8 +77,11 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
             kind.clone()
         }
         Kind::Overlay | Kind::Processes => Kind::Read,
+        // Without mounts there is no copy: the host's file is shown only if it is the same.
+        Kind::Text(_) | Kind::Scratch if hides(piece) => Kind::Closed,
         // The system's own file instead of a generated one: every user may read it.
         Kind::Text(_) if piece.path.as_path().starts_with("/etc") => Kind::Read,
+        Kind::Text(_) if matches!(piece.why, Cause::WithoutSecrets { .. }) => Kind::Read,
         Kind::Outside => return None,
         // What the host has there is not for the run: other users' files, other terminals.
         Kind::Scratch | Kind::Terminals | Kind::Text(_) => {
@@ -90,6 +93,15 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
         }
     };
     Some(Piece { kind, ..piece.clone() })
+}
+
+/// Whether a piece hides what the host has there because it may hold secrets.
+fn hides(piece: &Piece) -> bool {
+    match &piece.why {
+        Cause::WithoutSecrets { removed } => removed.as_ref().is_none_or(|names| !names.is_empty()),
+        Cause::PrivateToolchain => true,
+        _ => false,
+    }
 }
 
 fn private() -> AbsPath {

@@ -1,14 +1,15 @@
 //! [`Deferred`]: the pieces that only have to be mounted when the command starts.
 
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::Kind;
+use model::{Kind, Plan};
 use rustix::mount::UnmountFlags;
 
 use super::layer::{Common, Shared};
 use super::materials::{Item, Material, material};
 use super::new_tree::NewTree;
-use super::{At, Placement, attach_to, do_without, only_private};
+use super::{At, Placement, attach_to, do_without, is_gone, is_protection, only_private};
 use crate::child::landlock::LandlockRules;
 use crate::failure::{Failed, Step};
 
@@ -58,7 +59,7 @@ impl<'a> Deferred<'a> {
                 }
                 // Nothing is mounted at the paths of these pieces.
                 Ok(Material::Here) => {}
-                Err(error) => missing.push(do_without(&placement.piece.path, error)?),
+                Err(error) => missing.push(without(self.new_tree.plan, &placement, error)?),
             }
         }
         Ok(Prepared { new_tree: self.new_tree, trees, missing })
@@ -72,12 +73,23 @@ impl<'a> Prepared<'a> {
             let target = self.new_tree.target(&placement);
             match target.and_then(|target| attach_to(tree.as_fd(), target.as_fd())) {
                 Ok(()) => attached.push((number, tree)),
-                Err(error) => self.missing.push(do_without(&placement.piece.path, error)?),
+                Err(error) => {
+                    self.missing.push(without(self.new_tree.plan, &placement, error)?);
+                }
             }
         }
         let private = only_private(self.new_tree.plan, attached);
         Ok(Attached { private, missing: self.missing, new_tree: self.new_tree })
     }
+}
+
+/// What is missing without a piece. What hides something must be mounted.
+fn without(plan: &Plan, placement: &Placement<'_>, error: io::Error) -> Result<String, Failed> {
+    let path = &placement.piece.path;
+    if is_protection(plan, placement) && !is_gone(&error) {
+        return Err(Failed::new(Step::Protect, error).about(path.to_string()));
+    }
+    do_without(path, error)
 }
 
 impl Attached<'_> {

@@ -25,7 +25,7 @@ pub(super) enum Source {
     None,
     /// What is at its path.
     Host,
-    /// The same, opened before something was mounted over it.
+    /// The same, opened before something was mounted over it. For what is closed, what to mount.
     Taken(OwnedFd),
 }
 
@@ -68,6 +68,8 @@ pub(super) fn material(
         },
         (Kind::Overlay | Kind::Scratch, _) => store.directory(&piece.path),
         (Kind::Text(text), _) => store.text(text),
+        // A node of the tripwire, or what takes its place.
+        (Kind::Closed, Some(tree)) => Ok(tree),
         (Kind::Processes, _) => processes(),
         (Kind::Terminals, _) => terminals(),
         (Kind::Read | Kind::Write | Kind::Device, None)

@@ -77,9 +77,10 @@ impl<'a> Staging<'a> {
         let (mut now, mut deferred) = (Vec::new(), Vec::new());
         let all = with_parents(plan);
         let (staging, clear) = staging_directory(plan, &all);
+        let deferrable = deferrable(plan, &all);
         for (number, placement) in all.iter().copied().enumerate() {
             let piece = placement.piece;
-            let deferrable = can_be_deferred(plan, &placement, all.get(number + 1));
+            let deferrable = deferrable.get(number).copied().unwrap_or(false);
             let source = match needs_source(plan, &placement) {
                 true if deferrable && clear => Source::Host,
                 true => match take(piece) {
@@ -132,8 +133,6 @@ impl<'a> Staging<'a> {
         let unwatched = matches!(root_fs, RootFs::Empty);
         let root = Arc::new(root);
         let new_tree = NewTree { plan: self.plan, store: self.store, root, unwatched };
-        let deferred =
-            Deferred { items: self.deferred, clear: self.clear, new_tree: new_tree.clone() };
         let mut mounts = Mounts {
             new_tree,
             items: self.now,
@@ -146,6 +145,11 @@ impl<'a> Staging<'a> {
         if matches!(root_fs, RootFs::Tripwire(_)) {
             mounts.take_closed()?;
         }
+        let mut items = self.deferred;
+        for item in items.iter_mut().filter(|item| item.placement.piece.kind == Kind::Closed) {
+            item.source = Source::Taken(mounts.tripwire_node(item.placement.piece).at(Step::Hide)?);
+        }
+        let deferred = Deferred { items, clear: self.clear, new_tree: mounts.new_tree.clone() };
         Ok((mounts, deferred))
     }
 }
@@ -349,18 +353,34 @@ fn only_private(plan: &Plan, mut attached: Vec<(usize, OwnedFd)>) -> Vec<(usize,
     attached
 }
 
-/// Whether nothing but the command needs a piece, so that a second thread can mount it.
-fn can_be_deferred(
-    plan: &Plan,
-    Placement { piece, parent }: &Placement<'_>,
-    next: Option<&Placement<'_>>,
-) -> bool {
+/// Which pieces a second thread can mount, because nothing but the command needs them. A piece on the
+/// root and what is inside it are mounted by the same thread, in their order.
+fn deferrable(plan: &Plan, all: &[Placement<'_>]) -> Vec<bool> {
+    let mut result = Vec::with_capacity(all.len());
+    let mut rest = all;
+    while let Some(first) = rest.first() {
+        let inside = |next: &&Placement<'_>| next.piece.path.is_within(&first.piece.path);
+        let (group, others) = rest.split_at(rest.iter().take_while(inside).count().max(1));
+        let can = group.iter().all(|placement| can_be_deferred(plan, placement));
+        result.resize(result.len() + group.len(), can);
+        rest = others;
+    }
+    result
+}
+
+fn can_be_deferred(plan: &Plan, Placement { piece, parent }: &Placement<'_>) -> bool {
     let within = |path: &AbsPath| path.is_within(&piece.path);
+    let kind = match parent.map(|parent| &parent.kind) {
+        None => matches!(piece.kind, Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_)),
+        Some(Kind::Scratch) => matches!(
+            piece.kind,
+            Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_) | Kind::Closed
+        ),
+        // What hides something of the host needs nothing of it.
+        Some(_) => matches!(piece.kind, Kind::Scratch | Kind::Text(_)),
+    };
     plan.base == Base::Nothing
-        && parent.is_none()
-        // What is inside a piece comes right after it.
-        && !next.is_some_and(|next| within(&next.piece.path))
-        && matches!(piece.kind, Kind::Read | Kind::Overlay | Kind::Scratch | Kind::Text(_))
+        && kind
         && piece.path != plan.workspace
         && !within(&plan.cwd)
         && !plan.copies.iter().any(|(_, to)| within(to))
@@ -427,6 +447,11 @@ fn is_protection(plan: &Plan, placement: &Placement<'_>) -> bool {
     match placement.piece.kind {
         Kind::Closed | Kind::Outside | Kind::Pinned => true,
         Kind::Read => !needs_source(plan, placement),
+        // An empty directory or a text in what the host has hides what is there.
+        Kind::Scratch | Kind::Text(_) => match placement.parent.map(|parent| &parent.kind) {
+            Some(kind) => matches!(kind, Kind::Read | Kind::Write | Kind::Overlay | Kind::Pinned),
+            None => false,
+        },
         _ => false,
     }
 }
