@@ -399,8 +399,10 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
             _ if machine.events_file.as_ref() == Some(&marked.path) => Cause::EventsFile,
             Mark::ReadOnly | Mark::Pinned => Cause::Protected,
         };
+        // What is moved away in a private directory has nothing of the host around it.
+        let alone = layout.innermost(&marked.path).is_some_and(|piece| piece.kind == Kind::Scratch);
         layout.put(&marked.path, kind, marked.entry == Entry::Directory, why);
-        if writable {
+        if writable && !alone {
             layout.pin_above(&marked.path);
         }
     }

@@ -144,9 +144,15 @@ impl Run<'_> {
         outcome: Option<&Outcome>,
         (exit, end): (u8, Ending),
         swept: Swept,
-        notices: Vec<String>,
+        mut notices: Vec<String>,
     ) -> Report {
         let context = &self.prepared.setup.context;
+        if exit != 0 && end == Ending::Exited {
+            notices.extend(monitor.looked_at.iter().map(|path| {
+                let allow = policy::remedy(context, model::Access::Read, path);
+                format!("the run does not see {}; {allow}", path.display())
+            }));
+        }
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);

@@ -40,6 +40,8 @@ pub(crate) struct Monitor<'a, 's> {
     programs: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
     pub(crate) unseen: BTreeSet<PathBuf>,
+    /// What exists, was looked at and is hidden, besides what programs commonly look for.
+    pub(crate) looked_at: BTreeSet<PathBuf>,
     action: ViolationAction,
     sink: &'s mut Sink<'s>,
     pub(crate) run: String,
@@ -66,6 +68,8 @@ pub(crate) struct Monitor<'a, 's> {
 
 /// Violations that are kept for the log and the report.
 const MOST_KEPT: usize = 1000;
+/// Hidden paths that are named at the end of a run that failed.
+const MOST_LOOKED_AT: usize = 3;
 /// Attempts that become events, besides the one that ends the run. All are counted.
 const MOST_REPORTED: usize = 20_000;
 
@@ -90,6 +94,7 @@ impl<'a, 's> Monitor<'a, 's> {
             new_names,
             programs: programs(plan, &setup.context),
             unseen: BTreeSet::new(),
+            looked_at: BTreeSet::new(),
             action,
             sink,
             run,
@@ -318,6 +323,13 @@ impl Journal for Monitor<'_, '_> {
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
         if self.unseen.len() < MOST_KEPT && self.is_program(&attempt.path) {
             self.unseen.insert(attempt.path.clone());
+        }
+        if attempt.operation == Operation::Look
+            && self.looked_at.len() < MOST_LOOKED_AT
+            && AbsPath::lexical(&attempt.path)
+                .is_ok_and(|path| !self.is_probe(&path, Operation::Look))
+        {
+            self.looked_at.insert(attempt.path.clone());
         }
         let violation = Violation {
             class: Class::Probe,

@@ -183,7 +183,9 @@ impl<'a> Scan<'a> {
                 continue;
             };
             if target.as_path() != path {
-                entries.remove(path.as_os_str());
+                // The toolchain's directory in the run has no link, so the name itself is closed, too.
+                let kind = if target.as_path().is_dir() { Entry::Directory } else { Entry::File };
+                entries.insert(path.into(), kind);
                 self.mark_there(&target, Mark::Hidden);
             }
         }

@@ -84,13 +84,13 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
 fn a_deny_rule_holds_for_what_its_path_leads_to() {
     for who in users() {
         let env = TestEnv::new(who);
-        env.write("home/.cargo/real/a.key", "SECRET\n");
+        env.write("home/.cargo/registry/real/a.key", "SECRET\n");
         env.write("project/real/a.key", "SECRET\n");
-        for place in ["home/.cargo", "project"] {
+        for place in ["home/.cargo/registry", "project"] {
             symlink("real", env.path(place).join("link")).unwrap();
         }
         let project = env.project().display().to_string();
-        for base in ["~/.cargo", &project] {
+        for base in ["~/.cargo/registry", &project] {
             for rule in ["link/a.key", "link", "link/*.key"] {
                 let config = format!("[filesystem]\ndeny_read = [\"{base}/{rule}\"]\n");
                 env.configure(&config);

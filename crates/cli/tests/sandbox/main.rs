@@ -21,6 +21,7 @@ mod death;
 mod degrade;
 mod denials;
 mod escapes;
+mod existence;
 mod faults;
 mod git;
 mod hostile;

@@ -103,7 +103,8 @@ impl State {
         };
         // Without a sign between them, a name and its value are words.
         let named = is_secret(name) && !(line.contains(['=', ':']) && is_harmless(value));
-        let in_section = self.secret_section && !is_harmless(value);
+        // A program that asks for credentials is none.
+        let in_section = self.secret_section && name != "helper" && !is_harmless(value);
         if named || in_section || is_token(line) || names_a_secret(value) {
             self.remove(name);
             self.leaving_out = true;

@@ -25,7 +25,11 @@ fn a_secret_is_left_out_and_everything_else_stays() {
         (Format::Git, "[http]\n\textraheader = X\n\tproxy = h\n", "[http]\n\n\tproxy = h\n"),
         (Format::Git, "[user] token = X\n\tname = A\n", "[user]\n\tname = A\n"),
         (Format::Git, "[url \"https://u:X@h/\"]\n\ta = b\n", "[url \"https://h/\"]\n\ta = b\n"),
-        (Format::Git, "[credential]\n\tusername = X\n\tx = y\n", "[credential]\n\n\n"),
+        (
+            Format::Git,
+            "[credential]\n\tusername = X\n\thelper = y\n",
+            "[credential]\n\n\thelper = y\n",
+        ),
         (Format::Toml, "a = { token = \"X\" }\nb = 1\n", "\nb = 1\n"),
         (Format::Toml, "a.token = [\n \"X\",\n \"X\",\n]\nb = 1\n", "\n\n\n\nb = 1\n"),
         (

@@ -11,6 +11,7 @@ const HOLDERS: &[&str] =
 pub(super) fn shown(text: &str) -> Option<Shown> {
     let mut result = Shown { text: String::new(), removed: Vec::new() };
     let mut open: Vec<(String, bool)> = Vec::new();
+    let mut filled = false;
     let mut rest = text.trim_start_matches('\u{feff}');
     while !rest.is_empty() {
         let hidden = open.iter().any(|(_, hidden)| *hidden);
@@ -18,6 +19,8 @@ pub(super) fn shown(text: &str) -> Option<Shown> {
             let (plain, others) = rest.split_at(rest.find('<').unwrap_or(rest.len()));
             if !hidden {
                 text_of(plain, &open, &mut result);
+            } else if !plain.trim().is_empty() {
+                filled = true;
             }
             rest = others;
             continue;
@@ -36,8 +39,12 @@ pub(super) fn shown(text: &str) -> Option<Shown> {
         if tag.starts_with('?') {
             result.text.push_str(&whole);
         } else if let Some(name) = tag.strip_prefix('/') {
-            if open.pop()?.0 != name.trim() {
+            let (begun, held) = open.pop()?;
+            if begun != name.trim() {
                 return None;
+            }
+            if held && std::mem::take(&mut filled) {
+                result.removed.push(begun);
             }
             if !hidden {
                 result.text.push_str(&whole);
@@ -47,7 +54,9 @@ pub(super) fn shown(text: &str) -> Option<Shown> {
             let name: String =
                 tag.chars().take_while(|c| !c.is_whitespace() && *c != '/').collect();
             let secret = !hidden && is_held(&name, tag);
-            if secret {
+            // An element that is left out counts if there is anything in it.
+            filled |= hidden;
+            if secret && alone {
                 result.removed.push(described(&name, tag));
             }
             if !hidden && !secret {

@@ -1,5 +1,6 @@
-//! [`RunContents`]: what the tripwire shows of a run: the directories that lead to granted paths, and
-//! the kind of what the host has elsewhere.
+//! [`RunContents`]: what the tripwire shows of a run: the directories that lead to granted paths. What
+//! the host has elsewhere exists for a program that opens or changes it, which is an attempt, and
+//! does not exist for one that only looks.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,6 +9,7 @@ use std::path::{Path, PathBuf};
 use model::AbsPath;
 
 use crate::monitor::{self, Monitor, Ruling, Source};
+use crate::observe::looking;
 use crate::observe::planned_paths::PlannedPaths;
 use crate::observe::program::Program;
 use crate::observe::tripwire::{Contents, Seen};
@@ -26,10 +28,18 @@ pub(crate) struct RunContents<'a> {
 impl RunContents<'_> {
     fn rule(&mut self, attempt: &Attempt) -> Ruling {
         let (processes, pid) = (self.processes, attempt.pid);
-        monitor::rule(self.monitor, Source::Tripwire, attempt, || match processes {
-            Some(view) => Program::look_up(view.as_fd(), pid),
-            None => Program { pid, ..Program::default() },
-        })
+        monitor::rule(self.monitor, Source::Tripwire, attempt, || program(processes, pid))
+    }
+
+    fn program(&self, pid: u32) -> Program {
+        program(self.processes, pid)
+    }
+}
+
+fn program(processes: Option<&OwnedFd>, pid: u32) -> Program {
+    match processes {
+        Some(view) => Program::look_up(view.as_fd(), pid),
+        None => Program { pid, ..Program::default() },
     }
 }
 
@@ -47,9 +57,15 @@ impl Contents for RunContents<'_> {
             return Seen::File;
         }
         let path = path.as_path().to_path_buf();
-        match self.rule(&Attempt { operation: Operation::Look, path, pid }) {
+        let attempt = Attempt { operation: Operation::Look, path, pid };
+        match self.rule(&attempt) {
             Ruling::Errno(errno) => return Seen::Absent(errno),
             Ruling::Continue | Ruling::Stop => {}
+        }
+        let only_looks = self.processes.is_some_and(|view| looking::only_looks(view.as_fd(), pid));
+        if only_looks {
+            self.monitor.probed(&attempt, &self.program(pid));
+            return Seen::Hidden;
         }
         if metadata.is_dir() { Seen::Directory } else { Seen::File }
     }

@@ -21,6 +21,7 @@ pub(crate) mod opcode {
     pub(crate) const REMOVEXATTR: u32 = 24;
     pub(crate) const FLUSH: u32 = 25;
     pub(crate) const INIT: u32 = 26;
+    pub(crate) const OPENDIR: u32 = 27;
     pub(crate) const READDIR: u32 = 28;
     pub(crate) const RELEASEDIR: u32 = 29;
     pub(crate) const CREATE: u32 = 35;
@@ -77,7 +78,6 @@ pub(crate) mod feature {
     pub(crate) const DO_READDIRPLUS: u32 = 1 << 13;
     pub(crate) const PARALLEL_DIROPS: u32 = 1 << 18;
     pub(crate) const CACHE_SYMLINKS: u32 = 1 << 23;
-    pub(crate) const NO_OPENDIR_SUPPORT: u32 = 1 << 24;
 }
 
 /// The node that the kernel knows without asking.

@@ -34,6 +34,9 @@ pub enum Seen {
     /// Not there: the error to say so with, normally ENOENT. Creation at a path is tried only
     /// after ENOENT.
     Absent(i32),
+    /// There, and the caller only looks: it is told ENOENT. The kernel asks again the next time,
+    /// because an attempt to open it must become known.
+    Hidden,
     /// A directory that leads to a granted path, or is one: may be entered and listed.
     Way,
     /// A directory that is not granted. It may be entered; listing it is an attempt.

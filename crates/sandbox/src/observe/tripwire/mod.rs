@@ -121,6 +121,16 @@ impl Tripwire {
                 Ok(Outcome::Reply)
             }
             opcode::READLINK => self.read_link(request, contents),
+            // That it can be opened would tell that it is there.
+            opcode::OPENDIR => match self.node(request.node)? {
+                (path, Kind::Directory) => {
+                    ask(contents, Attempt { operation: Operation::List, path, pid: request.pid })
+                }
+                _ => {
+                    self.reply.zeros(OPENED_LENGTH);
+                    Ok(Outcome::Reply)
+                }
+            },
             opcode::READDIR | opcode::READDIRPLUS => match self.node(request.node)? {
                 (path, Kind::Way) => self.list(request, &path, contents),
                 (path, Kind::Directory) => {
@@ -215,8 +225,8 @@ impl Tripwire {
         request: &Request<'_>,
         contents: &mut impl Contents,
     ) -> Result<Outcome, Fault> {
-        // After ENOSYS the kernel stops asking and helps itself: OPENDIR and ACCESS then succeed
-        // (what matters, listing and opening, is still asked), the rest fails.
+        // After ENOSYS the kernel stops asking and helps itself: ACCESS then succeeds (what matters,
+        // opening, is still asked), the rest fails.
         let Some(tried) = attempts::tried(request, &self.nodes)? else {
             return Err(Fault::Errno(libc::ENOSYS));
         };
@@ -253,14 +263,16 @@ const NEWEST_MINOR: u32 = 45;
 const FEATURES: u32 = feature::ATOMIC_O_TRUNC
     | feature::DO_READDIRPLUS
     | feature::PARALLEL_DIROPS
-    | feature::CACHE_SYMLINKS
-    | feature::NO_OPENDIR_SUPPORT;
+    | feature::CACHE_SYMLINKS;
 
 /// Nothing that the kernel does in the background ever comes here.
 const MOST_IN_BACKGROUND: u16 = 12;
 
 /// The kernel's own minimum. Nothing can be written.
 const MAX_WRITE: u32 = 4096;
+
+/// `struct fuse_open_out`.
+const OPENED_LENGTH: usize = 16;
 
 /// How long the kernel need not ask again about a name that is not there.
 const ABSENT_SECONDS: u64 = 1;
@@ -337,6 +349,7 @@ impl Owner {
 fn kind_of(seen: Seen, path: &Path, contents: &mut impl Contents) -> Result<Kind, Fault> {
     Ok(match seen {
         Seen::Absent(errno) => return Err(Fault::Errno(refusal(errno))),
+        Seen::Hidden => return Err(Fault::Errno(libc::ENOENT)),
         Seen::Way => Kind::Way,
         Seen::Directory => Kind::Directory,
         Seen::File => Kind::File,

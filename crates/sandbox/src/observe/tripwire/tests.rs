@@ -421,11 +421,10 @@ fn many_are_forgotten_at_once() {
 #[test]
 fn what_does_not_matter_is_answered_without_asking() {
     const GETXATTR: u32 = 22;
-    const OPENDIR: u32 = 27;
     const ACCESS: u32 = 34;
     const STATX: u32 = 52;
     let (mut wire, mut land) = home();
-    for opcode in [GETXATTR, OPENDIR, ACCESS, STATX, 9999] {
+    for opcode in [GETXATTR, ACCESS, STATX, 9999] {
         let asked = request(opcode, 1, &[&[0; 32]]);
         assert_eq!(serve(&mut wire, &mut land, &asked), Err(libc::ENOSYS), "{opcode}");
     }
@@ -435,6 +434,28 @@ fn what_does_not_matter_is_answered_without_asking() {
     let statfs = request(opcode::STATFS, 1, &[]);
     assert_eq!(serve(&mut wire, &mut land, &statfs).map(|reply| reply.len()), Ok(80));
     assert_eq!((land.looks.len(), land.attempts.len()), (0, 0));
+}
+
+/// Opening a directory would tell that it is there, so it is the attempt, before any name is read.
+#[test]
+fn opening_a_directory_is_asked_about_unless_it_leads_somewhere() {
+    let (mut wire, mut land) = home();
+    let way = request(opcode::OPENDIR, 1, &[&[0; 8]]);
+    assert_eq!(serve(&mut wire, &mut land, &way).map(|reply| reply.len()), Ok(16));
+    land.paths.insert("/home/private".into(), Seen::Directory);
+    let node = walk(&mut wire, &mut land, "/home/private");
+    let denied = request(opcode::OPENDIR, node, &[&[0; 8]]);
+    assert_eq!(serve(&mut wire, &mut land, &denied), Err(libc::EACCES));
+    assert_eq!(land.told(), ["List /home/private 77"]);
+}
+
+#[test]
+fn what_is_hidden_is_asked_about_each_time() {
+    let (mut wire, mut land) = home();
+    land.paths.insert("/hidden".into(), Seen::Hidden);
+    let lookup = request(opcode::LOOKUP, 1, &[b"hidden\0"]);
+    // An error without an entry leaves nothing in the kernel's cache.
+    assert_eq!(serve(&mut wire, &mut land, &lookup), Err(libc::ENOENT));
 }
 
 #[test]
