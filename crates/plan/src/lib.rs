@@ -24,6 +24,7 @@ pub use explain::Explainer;
 pub use ports::too_many_ports;
 pub use protections::{GIT_NAMES, Mark, Protections};
 pub use quiet_list::QuietList;
+pub use shown::Rows;
 pub use worktree::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 
 use policy::{Context, NetworkRules, PathRule, Policy};
@@ -132,16 +133,18 @@ pub struct User {
     pub host: String,
 }
 
-/// What must be looked at before a plan can be made, and what each is for. Parents come before their
-/// contents. A `*` stands for any part of one name.
-pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<(PathBuf, Use)> {
+/// What must be looked at before a plan can be made, and what it is for.
+pub fn candidates(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<Rows> {
     shown::rows(home, environment).collect()
 }
 
 /// Those of them that hold credentials, and must not be read wherever they are.
 pub fn credentials(home: &AbsPath, environment: &[(OsString, OsString)]) -> Vec<PathBuf> {
-    let closed = |(path, kind)| (kind == Use::Closed).then_some(path);
-    shown::rows(home, environment).filter_map(closed).collect()
+    let closed = shown::rows(home, environment).flat_map(|rows| {
+        let closed = rows.parts.iter().filter(|(_, kind)| *kind == Use::Closed);
+        closed.map(|(name, _)| rows.dir.join(name)).collect::<Vec<_>>()
+    });
+    closed.collect()
 }
 
 /// The rules that grant paths besides the workspace, with whether they allow writing.

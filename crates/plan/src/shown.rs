@@ -12,22 +12,31 @@ use super::without_secrets::{Format, without_secrets};
 use super::{Entry, Layout, Machine};
 use policy::Context;
 
-/// Every row, with the whole path.
+/// The rows of one directory: nothing in it is needed if it does not exist.
+#[derive(Debug, Clone)]
+pub struct Rows {
+    /// The directory of a toolchain, or the root.
+    pub dir: PathBuf,
+    /// What it is itself.
+    pub itself: Option<Use>,
+    /// What is in it. A `*` stands for any part of one name.
+    pub parts: &'static [(&'static str, Use)],
+}
+
+/// All rows.
 pub(super) fn rows(
     home: &AbsPath,
     environment: &[(OsString, OsString)],
-) -> impl Iterator<Item = (PathBuf, Use)> {
-    let system = SYSTEM.iter().map(|path| (PathBuf::from(path), Use::Read));
-    let parts = SYSTEM_PARTS.iter().map(|(path, kind)| (PathBuf::from(path), *kind));
+) -> impl Iterator<Item = Rows> {
+    let system =
+        [SYSTEM, SYSTEM_PARTS].map(|parts| Rows { dir: PathBuf::from("/"), itself: None, parts });
     let tools = TOOLCHAINS.iter().flat_map(|tool| {
         let below_home = tool.homes.iter().map(|name| home.as_path().join(name));
         let named = tool.variables.iter().filter_map(|name| by_variable(environment, name));
-        below_home.chain(named).flat_map(|dir| {
-            let parts = tool.parts.iter().map(|(name, kind)| (dir.join(name), *kind));
-            std::iter::once((dir.clone(), tool.itself)).chain(parts).collect::<Vec<_>>()
-        })
+        let dirs = below_home.chain(named);
+        dirs.map(|dir| Rows { dir, itself: Some(tool.itself), parts: tool.parts })
     });
-    system.chain(parts).chain(tools)
+    system.into_iter().chain(tools)
 }
 
 fn by_variable(environment: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
@@ -39,15 +48,26 @@ fn by_variable(environment: &[(OsString, OsString)], name: &str) -> Option<PathB
 }
 
 pub(super) fn put(layout: &mut Layout, context: &Context, machine: &Machine) {
-    for (row, kind) in rows(&context.home, &machine.environment) {
-        if row.as_os_str().as_encoded_bytes().contains(&b'*') {
-            let found = machine.entries.iter().filter(|(path, _)| matches(&row, Path::new(path)));
-            for (path, entry) in found {
-                put_one(layout, context, machine, Path::new(path), kind, Some(entry));
+    for rows in rows(&context.home, &machine.environment) {
+        if let Some(kind) = rows.itself {
+            let entry = machine.entries.get(rows.dir.as_os_str());
+            put_one(layout, context, machine, &rows.dir, kind, entry);
+        }
+        for (name, kind) in rows.parts {
+            let row = rows.dir.join(name);
+            let Some((start, _)) = name.split_once('*') else {
+                if let Some(entry) = machine.entries.get(row.as_os_str()) {
+                    put_one(layout, context, machine, &row, *kind, Some(entry));
+                }
+                continue;
+            };
+            let from = rows.dir.join(start).into_os_string();
+            let begins =
+                |path: &OsString| path.as_encoded_bytes().starts_with(from.as_encoded_bytes());
+            let found = machine.entries.range(from.clone()..).take_while(|(path, _)| begins(path));
+            for (path, entry) in found.filter(|(path, _)| matches(&row, Path::new(path))) {
+                put_one(layout, context, machine, Path::new(path), *kind, Some(entry));
             }
-        } else {
-            let entry = machine.entries.get(row.as_os_str());
-            put_one(layout, context, machine, &row, kind, entry);
         }
     }
 }
@@ -81,7 +101,8 @@ fn put_one(
                 layout.put(&at, Kind::Scratch, true, Cause::PrivateCache);
             }
         }
-        (_, None) => {}
+        // What a link leads to is shown only if another row or a grant says so.
+        (_, None) | (Use::Empty, Some(Entry::Link(_))) => {}
         (Use::Frame | Use::Only, Some(entry)) => {
             layout.put_entry(path, entry, Kind::Scratch, Cause::PrivateToolchain);
         }
@@ -90,8 +111,6 @@ fn put_one(
             layout.put(&at, Kind::Scratch, true, Cause::PrivateToolchain);
         }
         (Use::Empty, Some(Entry::File)) => put_text(layout, &at, None),
-        // What it leads to is shown only if another row or a grant says so.
-        (Use::Empty, Some(Entry::Link(_))) => {}
         (Use::Read, Some(entry)) => layout.put_entry(path, entry, Kind::Read, Cause::Toolchain),
         (Use::Overlay | Use::Layered, Some(entry)) => {
             layout.put_entry(path, entry, Kind::Overlay, Cause::PrivateToolchain);

@@ -17,7 +17,7 @@ pub enum Format {
     Git,
     /// Cargo's and uv's.
     Toml,
-    /// Maven's and NuGet's.
+    /// Maven's, and that of `NuGet`.
     Xml,
 }
 
@@ -163,8 +163,8 @@ fn bare(address: &str, shell: bool) -> String {
         (host, path) = ("", address.get(at + 1..).unwrap_or_default());
     }
     if let Some((user, name)) = host.rsplit_once('@') {
-        let references = user.split(':').all(is_reference);
-        if !references && !(shell && !user.contains(':')) {
+        let harmless = user.split(':').all(is_reference) || (shell && !user.contains(':'));
+        if !harmless {
             host = name;
         }
     }

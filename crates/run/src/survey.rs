@@ -1,7 +1,7 @@
 //! Looks at the machine once, for a plan.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use agents::Agent;
 use model::{AbsPath, Level};
 use plan::toolchain::Use;
-use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Settings, Worktree};
+use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Worktree};
 use policy::{Context, Policy};
 
 use crate::build_files::BuildFiles;
@@ -113,38 +113,48 @@ pub(crate) fn survey(
 /// every directory in which a `*` stands for names. After that, nothing that is missing in the
 /// listing needs a lookup, and neither does anything below a directory that does not exist.
 fn candidates(
-    all: &[(PathBuf, Use)],
+    all: &[Rows],
     home: &AbsPath,
 ) -> (BTreeMap<OsString, Entry>, BTreeMap<OsString, Settings>) {
-    let mut listings = Listings::default();
-    let (mut there, mut settings) = (BTreeMap::new(), BTreeMap::new());
-    let mut absent: Option<&Path> = None;
-    for (row, kind) in all {
-        if absent.is_some_and(|absent| row.starts_with(absent)) {
+    let mut found = Found::default();
+    for Rows { dir, itself, parts } in all {
+        let first = dir.strip_prefix(home).ok().and_then(|below| below.iter().next());
+        if first.is_some_and(|first| !found.listings.names(home.as_path()).contains(first)) {
             continue;
         }
-        if let Ok(below) = row.strip_prefix(home)
-            && let Some(first) = below.iter().next().filter(|first| !has_star(first))
-            && !listings.names(home.as_path()).contains(first)
+        if let Some(kind) = itself
+            && !found.look(dir.clone(), *kind)
         {
             continue;
         }
-        let mut found = false;
-        for path in listings.expand(row) {
-            let Some(entry) = entry(&path) else { continue };
-            found = true;
-            if matches!(kind, Use::Settings(_))
-                && let Some(read) = read_settings(&path)
-            {
-                settings.insert(path.clone().into(), read);
+        for (name, kind) in *parts {
+            for path in found.listings.expand(dir, name) {
+                found.look(path, *kind);
             }
-            there.insert(path.into(), entry);
-        }
-        if !found {
-            absent = Some(row);
         }
     }
-    (there, settings)
+    (found.entries, found.settings)
+}
+
+/// What exists of the candidates.
+#[derive(Default)]
+struct Found {
+    entries: BTreeMap<OsString, Entry>,
+    settings: BTreeMap<OsString, Settings>,
+    listings: Listings,
+}
+
+impl Found {
+    fn look(&mut self, path: PathBuf, kind: Use) -> bool {
+        let Some(entry) = entry(&path) else { return false };
+        if matches!(kind, Use::Settings(_))
+            && let Some(read) = read_settings(&path)
+        {
+            self.settings.insert(path.clone().into(), read);
+        }
+        self.entries.insert(path.into(), entry);
+        true
+    }
 }
 
 /// What is listed of the host while candidates are looked for.
@@ -161,30 +171,27 @@ impl Listings {
         self.known.entry(dir.to_path_buf()).or_default()
     }
 
-    /// The paths that a row stands for. Without a `*`, that is the row.
-    fn expand(&mut self, row: &Path) -> Vec<PathBuf> {
-        if !has_star(row.as_os_str()) {
-            return vec![row.to_path_buf()];
+    /// The paths in a directory that a name with a `*` stands for. Without one, that is the name.
+    fn expand(&mut self, dir: &Path, name: &str) -> Vec<PathBuf> {
+        if !name.contains('*') {
+            return vec![dir.join(name)];
         }
-        let mut paths = vec![PathBuf::new()];
-        for part in row {
-            if has_star(part) {
-                let dirs = std::mem::take(&mut paths);
-                for dir in dirs {
+        let mut paths = vec![dir.to_path_buf()];
+        for part in Path::new(name) {
+            if part.as_bytes().contains(&b'*') {
+                for dir in std::mem::take(&mut paths) {
                     let names = self.names(&dir).iter();
                     let names = names.filter(|name| plan::toolchain::matches_name(part, name));
                     paths.extend(names.map(|name| dir.join(name)));
                 }
             } else {
-                paths.iter_mut().for_each(|path| path.push(part));
+                for path in &mut paths {
+                    path.push(part);
+                }
             }
         }
         paths
     }
-}
-
-fn has_star(text: &OsStr) -> bool {
-    text.as_bytes().contains(&b'*')
 }
 
 /// More than any file of settings has.

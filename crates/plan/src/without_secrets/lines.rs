@@ -79,7 +79,7 @@ impl State {
     fn heading(&mut self, line: &str) {
         let close = closing_bracket(line).unwrap_or(line.len());
         let (heading, rest) = line.split_at(close);
-        self.section = heading.trim().trim_matches(['[', ']']).to_owned();
+        heading.trim().trim_matches(['[', ']']).clone_into(&mut self.section);
         let first = self.section.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let first = first.to_lowercase();
         self.secret_section = ["auth", "credential", "credentials"].contains(&first.as_str());
