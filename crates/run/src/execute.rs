@@ -73,6 +73,7 @@ impl Run<'_> {
         };
         let mut monitor =
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
+        monitor.learns = self.request.learn;
         self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
         let canary = self.canary()?;
         let launch = Launch {

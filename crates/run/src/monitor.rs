@@ -51,6 +51,8 @@ pub(crate) struct Monitor<'a, 's> {
     pub(crate) stopped_by: Option<Violation>,
     /// What would have been needed, for a learning run.
     learned: Learned,
+    /// Whether this is a learning run.
+    pub(crate) learns: bool,
     /// What enforces and attributes, once the run has started.
     pub(crate) available: Option<Available>,
     /// What was reported already, so that a program that tries again and again is reported once.
@@ -102,6 +104,7 @@ impl<'a, 's> Monitor<'a, 's> {
             counts: Counts::default(),
             stopped_by: None,
             learned: Learned::default(),
+            learns: false,
             available: None,
             reported: BTreeSet::new(),
             violations: Vec::new(),
@@ -228,6 +231,10 @@ impl Rules for Monitor<'_, '_> {
 
     fn is_lock_only(&self, path: &AbsPath) -> bool {
         self.new_names.is_packed_refs_lock(path)
+    }
+
+    fn shows_looks(&self) -> bool {
+        self.learns
     }
 
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {

@@ -50,6 +50,12 @@ pub trait Rules {
     /// private file instead, which has no effect.
     fn is_lock_only(&self, path: &AbsPath) -> bool;
 
+    /// Whether a program that only looks is shown what exists, so that it goes on and its need is
+    /// learned.
+    fn shows_looks(&self) -> bool {
+        false
+    }
+
     /// The directories in which something may appear that must not be read.
     fn directories_to_watch(&mut self) -> Vec<PathBuf>;
 

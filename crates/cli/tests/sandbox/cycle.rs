@@ -200,7 +200,6 @@ fn a_violation_names_who_tried_what() {
             ("cat -n SECRET", "read", &secret, vec!["cat", "-n", &secret], "read"),
             ("cp hello.txt MADE", "create", &made, vec!["cp", "hello.txt", &made], "create"),
             ("rm -f SECRET", "remove", &secret, vec!["rm", "-f", &secret], "remove"),
-            ("chmod 777 SECRET", "change_mode", &secret, vec!["chmod", "777", &secret], "change"),
             ("truncate -s 0 SECRET", "create", &secret, vec!["truncate", "-s", "0", &secret], ""),
             ("mv hello.txt MADE", "rename", &made, vec!["mv", "hello.txt", &made], "rename"),
             ("mkdir MADE", "make_directory", &made, vec!["mkdir", &made], "create the directory"),

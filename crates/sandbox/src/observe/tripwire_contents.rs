@@ -62,7 +62,8 @@ impl Contents for RunContents<'_> {
             Ruling::Errno(errno) => return Seen::Absent(errno),
             Ruling::Continue | Ruling::Stop => {}
         }
-        let only_looks = self.processes.is_some_and(|view| looking::only_looks(view.as_fd(), pid));
+        let only_looks = !self.monitor.shows_looks()
+            && self.processes.is_some_and(|view| looking::only_looks(view.as_fd(), pid));
         if only_looks {
             self.monitor.probed(&attempt, &self.program(pid));
             return Seen::Hidden;
