@@ -233,8 +233,8 @@ impl Rules for Monitor<'_, '_> {
         self.new_names.is_packed_refs_lock(path)
     }
 
-    fn shows_looks(&self) -> bool {
-        self.learns
+    fn shows_looks(&self, path: &Path) -> bool {
+        self.learns || self.programs.iter().any(|dir| dir.as_path().starts_with(path))
     }
 
     fn directories_to_watch(&mut self) -> Vec<PathBuf> {

@@ -50,9 +50,9 @@ pub trait Rules {
     /// private file instead, which has no effect.
     fn is_lock_only(&self, path: &AbsPath) -> bool;
 
-    /// Whether a program that only looks is shown what exists, so that it goes on and its need is
-    /// learned.
-    fn shows_looks(&self) -> bool {
+    /// Whether a program that only looks at a path is shown that it exists: to learn what it needs, or
+    /// on the way to the directories in which programs are looked for.
+    fn shows_looks(&self, _: &Path) -> bool {
         false
     }
 

@@ -62,7 +62,7 @@ impl Contents for RunContents<'_> {
             Ruling::Errno(errno) => return Seen::Absent(errno),
             Ruling::Continue | Ruling::Stop => {}
         }
-        let only_looks = !self.monitor.shows_looks()
+        let only_looks = !self.monitor.shows_looks(&attempt.path)
             && self.processes.is_some_and(|view| looking::only_looks(view.as_fd(), pid));
         if only_looks {
             self.monitor.probed(&attempt, &self.program(pid));
