@@ -1,6 +1,9 @@
 //! Standard output and standard error. The only place that writes to them.
 
 use std::io::{ErrorKind, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::{Duration, Instant};
 
 /// Writes text to standard output. A reader that went away ends the program quietly.
 pub(crate) fn print(text: &str) {
@@ -47,8 +50,63 @@ pub(crate) fn details(rows: &[(&str, String)]) {
 }
 
 fn write_error(text: &str) {
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    if BOUNDED.load(Ordering::Relaxed) {
+        write_with_patience(text);
+    } else {
+        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    }
 }
+
+/// Whether waiting for the terminal has an end.
+static BOUNDED: AtomicBool = AtomicBool::new(false);
+/// Whether it has come: nothing more is written.
+static GAVE_UP: AtomicBool = AtomicBool::new(false);
+
+/// How long standard error may take no output before the rest of it is dropped.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often to look whether someone wants this process to end meanwhile.
+const STEP: Duration = Duration::from_millis(50);
+
+/// From here on, standard error is not waited for without end, and not once a signal asks for the end
+/// of this process: signals are blocked after a run, and the run may have stopped the terminal.
+pub(crate) fn bound_waiting() {
+    BOUNDED.store(true, Ordering::Relaxed);
+}
+
+/// Writes in another thread, which is left behind if it is held. Whether a terminal takes output
+/// cannot be known before, and its mode belongs to others.
+fn write_with_patience(text: &str) {
+    if GAVE_UP.load(Ordering::Relaxed) {
+        return;
+    }
+    let (sender, progress) = std::sync::mpsc::channel();
+    let text = text.to_owned();
+    let writer = std::thread::Builder::new().spawn(move || {
+        let mut error = std::io::stderr().lock();
+        for part in text.as_bytes().chunks(PART) {
+            let written = error.write_all(part);
+            if written.is_err() || sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    let Ok(writer) = writer else { return };
+    let mut since = Instant::now();
+    loop {
+        match progress.recv_timeout(STEP) {
+            Ok(()) => since = Instant::now(),
+            Err(RecvTimeoutError::Disconnected) => break drop(writer.join()),
+            Err(RecvTimeoutError::Timeout) => {
+                if since.elapsed() > PATIENCE || sandbox::end_is_wanted() {
+                    break GAVE_UP.store(true, Ordering::Relaxed);
+                }
+            }
+        }
+    }
+}
+
+/// How much is written at once.
+const PART: usize = 4096;
 
 fn labelled(label: &str, paint: Paint, text: &str, colour: Colour) -> String {
     format!("{} {}", painted(label, paint, colour), plain_lines(text))

@@ -157,7 +157,7 @@ impl Run<'_> {
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);
-        let unseen = monitor.unseen.iter().filter(|_| exit == NOT_FOUND);
+        let unseen = monitor.unseen.entries().iter().filter(|_| exit == NOT_FOUND);
         let grant = |path: &PathBuf| {
             (path.clone(), policy::remedy(context, model::Access::Read, path).to_string())
         };

@@ -3,22 +3,21 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
+use crate::bounded::Bounded;
+
 use model::{Access, DomainRule, Host, Sourced, Verdict};
 use policy::{NetworkRules, PathRule};
 
 /// What was denied.
 #[derive(Debug, Default)]
 pub(crate) struct Learned {
-    read: BTreeSet<PathBuf>,
-    written: BTreeSet<PathBuf>,
+    read: Bounded<PathBuf>,
+    written: Bounded<PathBuf>,
     /// By name or address and port.
-    connected: BTreeSet<(String, u16)>,
+    connected: Bounded<(String, u16)>,
     /// By name alone.
-    looked_up: BTreeSet<String>,
+    looked_up: Bounded<String>,
 }
-
-/// How many entries of each kind are kept. A run that needs more is not a useful example.
-const MOST: usize = 1000;
 
 impl Learned {
     /// A path was denied. A directory that does not exist yet has a slash at its end.
@@ -27,27 +26,23 @@ impl Learned {
             Access::Read => &mut self.read,
             Access::Write => &mut self.written,
         };
-        paths.insert(path.to_path_buf());
+        paths.insert(path.to_path_buf(), path.as_os_str().len());
     }
 
     /// A connection was denied.
     pub(crate) fn connect(&mut self, host: &str, port: u16) {
-        if self.connected.len() < MOST {
-            self.connected.insert((host.into(), port));
-        }
+        self.connected.insert((host.into(), port), host.len());
     }
 
     /// A name was not found.
     pub(crate) fn look_up(&mut self, name: &str) {
-        if self.looked_up.len() < MOST {
-            self.looked_up.insert(name.into());
-        }
+        self.looked_up.insert(name.into(), name.len());
     }
 
     /// The smallest configuration under which nothing of it is denied, as far as one may be
     /// proposed.
     pub(crate) fn configuration(&self, rules: &NetworkRules) -> String {
-        let (read, written) = (outermost(&self.read), outermost(&self.written));
+        let (read, written) = (outermost(self.read.entries()), outermost(self.written.entries()));
         let network = self.network(rules);
         let files = !read.is_empty() || !written.is_empty();
         if !files && network.is_none() {
@@ -65,17 +60,27 @@ impl Learned {
             }
         }
         text.push_str(&network.unwrap_or_default());
+        if let more @ 1.. = self.left_out() {
+            text.push_str(&format!("# {more} more denials are left out\n"));
+        }
         text
+    }
+
+    /// How many denials there was no room for. One that comes again counts again.
+    fn left_out(&self) -> u64 {
+        let paths = self.read.left_out() + self.written.left_out();
+        paths + self.connected.left_out() + self.looked_up.left_out()
     }
 
     fn network(&self, rules: &NetworkRules) -> Option<String> {
         let connected =
-            self.connected.iter().filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
+            self.connected.entries().iter().filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
         let connected: Vec<_> = connected.collect();
         // Names are compared in one spelling.
-        let looked_up = self.looked_up.iter().filter_map(|name| Host::parse(name).ok());
+        let known: BTreeSet<_> = connected.iter().map(|(host, _)| host.to_string()).collect();
+        let looked_up = self.looked_up.entries().iter().filter_map(|name| Host::parse(name).ok());
         let looked_up: Vec<_> =
-            looked_up.filter(|host| !connected.iter().any(|(other, _)| other == host)).collect();
+            looked_up.filter(|host| !known.contains(&host.to_string())).collect();
         let mut ports = BTreeSet::new();
         let mut domains = BTreeSet::new();
         for (host, port) in &connected {
@@ -114,11 +119,17 @@ impl Learned {
     }
 }
 
-/// Paths as rules. A path below a directory that is listed needs no rule.
+/// Paths as rules. A path below a directory that is listed needs no rule. Paths are ordered by their
+/// components, so whatever is below a directory comes right after it.
 fn outermost(paths: &BTreeSet<PathBuf>) -> Vec<String> {
-    let covered = |path: &Path| paths.iter().any(|other| other != path && path.starts_with(other));
-    let outer = paths.iter().filter(|path| !covered(path));
-    outer.map(|path| format!("{:?}", PathRule::quote(&path.display().to_string()))).collect()
+    let mut outer: Vec<&Path> = Vec::new();
+    for path in paths {
+        if !outer.last().is_some_and(|above| path.starts_with(above)) {
+            outer.push(path);
+        }
+    }
+    let rule = |path: &Path| format!("{:?}", PathRule::quote(&path.display().to_string()));
+    outer.into_iter().map(rule).collect()
 }
 
 /// The entry that a connection lacks.
@@ -149,4 +160,27 @@ fn missing(rules: &NetworkRules, host: &Host, port: u16) -> Option<Missing> {
     let rule = DomainRule::exact(host.clone(), port);
     more.allowed.push(Sourced::built_in(rule.clone()));
     (!private && passes(&more)).then_some(Missing::Domain(rule))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_below_a_listed_directory_needs_no_rule() {
+        let paths = ["/a/b", "/a/b/c", "/a/b/c/d", "/a/b.c", "/a/bc/d", "/b/", "/b/x"];
+        let paths: BTreeSet<_> = paths.into_iter().map(PathBuf::from).collect();
+        assert_eq!(outermost(&paths), [r#""/a/b""#, r#""/a/b.c""#, r#""/a/bc/d""#, r#""/b/""#]);
+    }
+
+    #[test]
+    fn what_there_is_no_room_for_is_counted() {
+        let mut learned = Learned::default();
+        for number in 0..100_000 {
+            learned.path(Access::Read, Path::new(&format!("/outside/{number}")));
+        }
+        let text = learned.configuration(&NetworkRules::new(&policy::Policy::default(), &[], PathBuf::new()));
+        assert!(text.contains("99000 more denials are left out"), "{text}");
+        assert_eq!(text.matches("/outside/").count(), 1000);
+    }
 }

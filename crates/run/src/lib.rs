@@ -32,6 +32,7 @@
 //! process of its own for each run, also from a program with threads; it says what that program must
 //! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
+mod bounded;
 mod build_files;
 mod checks;
 mod created;

@@ -2,7 +2,8 @@
 
 mod network;
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +21,7 @@ use sandbox::{
     Ruling, SelfTest,
 };
 
+use crate::bounded::Bounded;
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
 use crate::learn::Learned;
 use crate::network::{Network, ProxyMessage};
@@ -39,7 +41,7 @@ pub(crate) struct Monitor<'a, 's> {
     /// The directories of `PATH`.
     programs: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
-    pub(crate) unseen: BTreeSet<PathBuf>,
+    pub(crate) unseen: Bounded<PathBuf>,
     /// What exists, was looked at and is hidden, besides what programs commonly look for.
     pub(crate) looked_at: BTreeSet<PathBuf>,
     action: ViolationAction,
@@ -56,9 +58,13 @@ pub(crate) struct Monitor<'a, 's> {
     /// What enforces and attributes, once the run has started.
     pub(crate) available: Option<Available>,
     /// What was reported already, so that a program that tries again and again is reported once.
-    reported: BTreeSet<(String, String)>,
+    /// As digests, which take the same room however long the paths are.
+    reported: HashSet<u64>,
+    digests: RandomState,
     /// Violations to remember beyond the run.
     pub(crate) violations: Vec<Violation>,
+    /// About how many bytes they take.
+    violation_bytes: usize,
     rules: NetworkRules,
     network: Option<Network>,
     /// The programs behind open connections.
@@ -70,6 +76,8 @@ pub(crate) struct Monitor<'a, 's> {
 
 /// Violations that are kept for the log and the report.
 const MOST_KEPT: usize = 1000;
+/// About how many bytes they may take: paths and command lines can be long.
+const MOST_KEPT_BYTES: usize = 1 << 20;
 /// Hidden paths that are named at the end of a run that failed.
 const MOST_LOOKED_AT: usize = 3;
 /// Attempts that become events, besides the one that ends the run. All are counted.
@@ -95,7 +103,7 @@ impl<'a, 's> Monitor<'a, 's> {
             quiet: QuietList::new(policy, &setup.context),
             new_names,
             programs: programs(plan, &setup.context),
-            unseen: BTreeSet::new(),
+            unseen: Bounded::default(),
             looked_at: BTreeSet::new(),
             action,
             sink,
@@ -106,8 +114,10 @@ impl<'a, 's> Monitor<'a, 's> {
             learned: Learned::default(),
             learns: false,
             available: None,
-            reported: BTreeSet::new(),
+            reported: HashSet::new(),
+            digests: RandomState::new(),
             violations: Vec::new(),
+            violation_bytes: 0,
             rules: network.clone(),
             network: None,
             clients: HashMap::new(),
@@ -169,11 +179,32 @@ impl<'a, 's> Monitor<'a, 's> {
         self.learned.configuration(&self.rules)
     }
 
+    /// What an attempt is remembered by. A run cannot find two with the same one.
+    fn digest(&self, operation: Operation, path: &str) -> u64 {
+        self.digests.hash_one((format!("{operation:?}"), path))
+    }
+
+    /// Whether an attempt was reported already.
+    fn is_reported(&self, operation: Operation, path: &str) -> bool {
+        self.reported.contains(&self.digest(operation, path))
+    }
+
+    /// Keeps a violation for the log and the report, while there is room.
+    fn keep(&mut self, violation: &Violation) {
+        let argv = violation.program.argv.iter().map(|word| word.len() + size_of::<String>());
+        let reason = violation.reason.as_ref().map_or(0, |reason| reason.text.len());
+        let bytes = 2 * violation.path.len() + argv.sum::<usize>() + reason;
+        if self.violations.len() < MOST_KEPT && self.violation_bytes + bytes <= MOST_KEPT_BYTES {
+            self.violation_bytes += bytes;
+            self.violations.push(violation.clone());
+        }
+    }
+
     /// Reports a violation once, and returns what happens to the run.
     fn rule(&mut self, violation: Violation) -> Ruling {
         let class = violation.class;
         self.count(class);
-        let key = (format!("{:?}", violation.operation), violation.path.clone());
+        let key = self.digest(violation.operation, &violation.path);
         let room = self.reported.len() < MOST_REPORTED || class == Class::Stop;
         if room && self.reported.insert(key) {
             if let Some(Available { enforcement, attribution, .. }) = self.available {
@@ -181,8 +212,8 @@ impl<'a, 's> Monitor<'a, 's> {
                 let (run, violation) = (self.run.clone(), violation.clone());
                 self.emit(Event::Violation { run, violation, mechanism });
             }
-            if class != Class::Probe && self.violations.len() < MOST_KEPT {
-                self.violations.push(violation.clone());
+            if class != Class::Probe {
+                self.keep(&violation);
             }
         }
         if class == Class::Stop {
@@ -328,8 +359,8 @@ impl Journal for Monitor<'_, '_> {
     }
 
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
-        if self.unseen.len() < MOST_KEPT && self.is_program(&attempt.path) {
-            self.unseen.insert(attempt.path.clone());
+        if self.is_program(&attempt.path) {
+            self.unseen.insert(attempt.path.clone(), attempt.path.as_os_str().len());
         }
         if attempt.operation == Operation::Look
             && self.looked_at.len() < MOST_LOOKED_AT

@@ -26,7 +26,7 @@ pub(crate) struct NewNames {
     /// When the run began.
     since: SystemTime,
     /// The git directories that the run created, as far as calls were watched.
-    made: RefCell<BTreeSet<AbsPath>>,
+    made: RefCell<Made>,
 }
 
 impl NewNames {
@@ -77,7 +77,7 @@ impl NewNames {
 
     /// The git directories that the run created, as far as calls were watched.
     pub(crate) fn made(&self) -> BTreeSet<AbsPath> {
-        self.made.borrow().clone()
+        self.made.borrow().paths.clone()
     }
 
     /// Whether a name existed before the run.
@@ -159,6 +159,12 @@ impl NewNames {
         })
     }
 
+    /// Remembers a git directory that the run creates. False when there is no room: then nothing may
+    /// be written to it, because it would not be checked at the end.
+    fn remember_made(&self, git: AbsPath) -> bool {
+        self.made.borrow_mut().insert(git)
+    }
+
     fn is_new_repository(&self, path: &AbsPath) -> bool {
         repository(path).is_some_and(|(git, _)| !self.is_old_repository(&git))
     }
@@ -169,13 +175,57 @@ impl NewNames {
         if self.is_old_repository(&git) {
             return false;
         }
-        self.made.borrow_mut().insert(git);
+        if !self.remember_made(git) {
+            return false;
+        }
         let sample = below.extension().is_some_and(|ending| ending == "sample");
         operation == Operation::Remove
             || below == Path::new("config")
             || below == Path::new("hooks")
             || (below.starts_with("hooks") && sample)
             || below == Path::new("objects/info/alternates")
+    }
+}
+
+/// The git directories that a run created, or tried to: a call that fails is not known here.
+#[derive(Debug, Default)]
+struct Made {
+    paths: BTreeSet<AbsPath>,
+    bytes: usize,
+    /// How many were turned away since there was no room.
+    refused: usize,
+}
+
+/// How many git directories of a run are remembered, and how many bytes of paths.
+const MOST_MADE: usize = 20_000;
+const MOST_MADE_BYTES: usize = 4 << 20;
+
+impl Made {
+    /// Adds a path. False when there is no room for it.
+    fn insert(&mut self, path: AbsPath) -> bool {
+        let bytes = path.as_path().as_os_str().len();
+        if self.paths.contains(&path) {
+            return true;
+        }
+        if !self.has_room(bytes) {
+            // To look at all of them takes time, so not each call does.
+            if self.refused % (MOST_MADE / 4) == 0 {
+                self.paths.retain(is_directory);
+                let lengths = self.paths.iter().map(|path| path.as_path().as_os_str().len());
+                self.bytes = lengths.sum();
+            }
+            self.refused = self.refused.wrapping_add(1);
+        }
+        let room = self.has_room(bytes);
+        if room {
+            self.bytes += bytes;
+            self.paths.insert(path);
+        }
+        room
+    }
+
+    fn has_room(&self, bytes: usize) -> bool {
+        self.paths.len() < MOST_MADE && self.bytes + bytes <= MOST_MADE_BYTES
     }
 }
 

@@ -63,7 +63,7 @@ pub fn spawn(request: &Request) -> Result<Handle, Error> {
 /// Runs in the supervisor process, and reports through the pipe.
 fn supervise(request: &Request, pipe: File, stopped: &PipeReader) -> u8 {
     let mut writer = Some(Writer::new(pipe));
-    let mut sink = |event: &Event| send(&mut writer, event);
+    let mut sink = |event: &Event| send(&mut writer, |writer| writer.write_event(event));
     let outcome = run_until(request, &mut sink, Some(stopped.as_fd()));
     let exit = match &outcome {
         Ok(report) => report.exit,
@@ -73,7 +73,7 @@ fn supervise(request: &Request, pipe: File, stopped: &PipeReader) -> u8 {
         Ok(report) => Message::Report { report: Box::new(report) },
         Err(error) => Message::Error { error },
     };
-    send(&mut writer, &message);
+    send(&mut writer, |writer| writer.write_last(&message));
     if let Some(writer) = writer {
         let _ = writer.finish();
     }
@@ -81,8 +81,8 @@ fn supervise(request: &Request, pipe: File, stopped: &PipeReader) -> u8 {
 }
 
 /// A reader that is gone, or that never reads, loses the rest.
-fn send(writer: &mut Option<Writer>, message: &impl Serialize) {
-    if writer.as_mut().is_some_and(|writer| writer.write(message).is_err()) {
+fn send(writer: &mut Option<Writer>, write: impl FnOnce(&mut Writer) -> io::Result<()>) {
+    if writer.as_mut().is_some_and(|writer| write(writer).is_err()) {
         *writer = None;
     }
 }

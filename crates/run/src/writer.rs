@@ -3,15 +3,22 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::time::SystemTime;
+use std::os::unix::fs::OpenOptionsExt;
+use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use serde::Serialize;
 
+use crate::events::{Class, Event};
+
 /// How long a reader may take at the end of a run to read what is left.
-const PATIENCE: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often to look whether someone wants this process to end meanwhile.
+const STEP: Duration = Duration::from_millis(50);
 /// How many bytes are kept for a reader that does not read.
-const MAX_PENDING: usize = 16 << 20;
+const MAX_PENDING: usize = 1 << 20;
+/// How many more are kept of what must not be lost.
+const RESERVE: usize = 1 << 20;
 /// A pipe that is ready takes this many bytes without blocking.
 const PART: usize = 4096;
 
@@ -21,6 +28,8 @@ const PART: usize = 4096;
 pub struct Writer {
     file: File,
     pending: Vec<u8>,
+    /// How many lines were lost because there was no room.
+    lost: u64,
     /// Writing to a regular file does not block, so a line is written with one call: it is there as a
     /// whole, or not at all.
     regular: bool,
@@ -43,40 +52,78 @@ impl Writer {
     /// Writes to a file, a pipe or a socket.
     pub fn new(file: File) -> Self {
         let regular = file.metadata().is_ok_and(|file| file.is_file());
-        Self { file, pending: Vec::new(), regular }
+        Self { file, pending: Vec::new(), lost: 0, regular }
     }
 
-    /// Writes one value with its time as a line. After an error nothing more should be written.
+    /// Writes one value with its time as a line. If the reader does not read, it may be lost. After
+    /// an error nothing more should be written.
     pub fn write(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.write_within(value, MAX_PENDING)
+    }
+
+    /// Writes an event. What a run stopped for, and what is known after it, has room left for it.
+    pub fn write_event(&mut self, event: &Event) -> io::Result<()> {
+        let important = match event {
+            Event::Violation { violation, .. } => violation.class == Class::Stop,
+            Event::Connection { .. } => false,
+            _ => true,
+        };
+        self.write_within(event, if important { MAX_PENDING + RESERVE } else { MAX_PENDING })
+    }
+
+    /// The last line, which must not be lost.
+    pub(crate) fn write_last(&mut self, value: &impl Serialize) -> io::Result<()> {
+        self.write_within(value, usize::MAX)
+    }
+
+    fn write_within(&mut self, value: &impl Serialize, most: usize) -> io::Result<()> {
         let time = humantime::format_rfc3339_micros(SystemTime::now()).to_string();
         let mut line = serde_json::Map::new();
         line.insert("time".into(), time.into());
         if let serde_json::Value::Object(fields) = serde_json::to_value(value)? {
             line.extend(fields);
         }
-        self.pending.extend(serde_json::to_vec(&line)?);
-        self.pending.push(b'\n');
-        self.flush(Timespec::default())?;
-        if self.pending.len() > MAX_PENDING {
-            self.pending.clear();
-            return Err(io::Error::other("no one reads them"));
+        let mut line = serde_json::to_vec(&line)?;
+        line.push(b'\n');
+        self.flush(Duration::ZERO)?;
+        if !self.pending.is_empty() && self.pending.len() + line.len() > most {
+            self.lost = self.lost.saturating_add(1);
+            return Ok(());
         }
-        Ok(())
+        self.pending.append(&mut line);
+        self.flush(Duration::ZERO)
     }
 
     /// Gives a slow reader time for the rest.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush(PATIENCE)?;
-        if self.pending.is_empty() { Ok(()) } else { Err(io::Error::other("no one reads them")) }
+        match (self.pending.is_empty(), self.lost) {
+            (false, _) => Err(io::Error::other("no one reads them")),
+            (true, 0) => Ok(()),
+            (true, lost) => {
+                let text = format!("{lost} of them did not fit, because they were read too late");
+                Err(io::Error::other(text))
+            }
+        }
     }
 
-    /// Writes what can be written without blocking. Waits at most `patience` for room.
-    fn flush(&mut self, patience: Timespec) -> io::Result<()> {
+    /// Writes what can be written without blocking. Waits at most `patience` for room, and no longer
+    /// once someone wants this process to end.
+    fn flush(&mut self, patience: Duration) -> io::Result<()> {
+        let mut since = Instant::now();
         while !self.pending.is_empty() {
             let mut room = [PollFd::new(&self.file, PollFlags::OUT)];
-            if rustix::event::poll(&mut room, Some(&patience))? == 0 {
-                return Ok(());
-            }
+            let step = STEP.min(patience).as_nanos();
+            let step = Timespec { tv_sec: 0, tv_nsec: i64::try_from(step).unwrap_or(0) };
+            match rustix::event::poll(&mut room, Some(&step)) {
+                Ok(0) | Err(rustix::io::Errno::INTR)
+                    if since.elapsed() < patience && !sandbox::end_is_wanted() =>
+                {
+                    continue;
+                }
+                Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
+                ready => ready?,
+            };
             let most = if self.regular { self.pending.len() } else { PART };
             let part = self.pending.get(..most).unwrap_or(&self.pending);
             let written = match self.file.write(part) {
@@ -84,6 +131,7 @@ impl Writer {
                 written => written?,
             };
             self.pending.drain(..written);
+            since = Instant::now();
         }
         Ok(())
     }
@@ -92,7 +140,10 @@ impl Writer {
 /// A copy of a descriptor that the caller of this process left open.
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
-    match OpenOptions::new().append(true).open(&path) {
+    // A file description of our own, so that no write ever blocks and the caller's stays as it is.
+    let ours = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let ours = i32::try_from(ours.bits()).unwrap_or(0);
+    match OpenOptions::new().append(true).custom_flags(ours).open(&path) {
         Ok(file) => Ok(file.into()),
         // Sockets cannot be opened by name.
         Err(_) => sandbox::borrow_descriptor(number, |fd: BorrowedFd<'_>| fd.try_clone_to_owned()),

@@ -12,7 +12,7 @@ use std::ffi::CStr;
 use std::io;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
 
 use libc::{c_int, c_long, c_ulong, c_void};
 
@@ -521,6 +521,64 @@ fn signal_set(signals: &[c_int]) -> libc::sigset_t {
             libc::sigaddset(&raw mut set, *signal);
         }
         set
+    }
+}
+
+/// Whether someone asked for the end of the run that this process supervises.
+static END_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Someone asked for the end of the run: nothing may be waited for any more.
+pub(crate) fn want_end() {
+    END_WANTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether someone asked for the end of the run, or a signal that ends programs waits to be handled:
+/// a run blocks them for the whole process.
+pub fn end_is_wanted() -> bool {
+    if END_WANTED.load(Ordering::Relaxed) {
+        return true;
+    }
+    // SAFETY: the set is initialised before use; the calls only write and read it.
+    unsafe {
+        let mut set: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&raw mut set);
+        libc::sigpending(&raw mut set);
+        let ends = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT];
+        ends.into_iter().any(|signal| libc::sigismember(&raw const set, signal) == 1)
+    }
+}
+
+/// Sends SIGCONT to this process after some time, also while it is stopped. Until the timer is
+/// dropped.
+pub(crate) fn continue_after(time: std::time::Duration) -> Option<ContinueTimer> {
+    // SAFETY: all structures are initialised and outlive the calls; SIGCONT has no handler.
+    unsafe {
+        let mut event: libc::sigevent = std::mem::zeroed();
+        event.sigev_notify = libc::SIGEV_SIGNAL;
+        event.sigev_signo = libc::SIGCONT;
+        let mut timer: libc::timer_t = std::mem::zeroed();
+        if libc::timer_create(libc::CLOCK_MONOTONIC, &raw mut event, &raw mut timer) == -1 {
+            return None;
+        }
+        let timer = ContinueTimer(timer);
+        let mut when: libc::itimerspec = std::mem::zeroed();
+        when.it_value.tv_sec = time.as_secs().cast_signed();
+        // Zero would be never.
+        when.it_value.tv_nsec = c_long::from(time.subsec_nanos().max(1).cast_signed());
+        libc::timer_settime(timer.0, 0, &raw const when, std::ptr::null_mut());
+        Some(timer)
+    }
+}
+
+/// A timer that continues this process.
+pub(crate) struct ContinueTimer(libc::timer_t);
+
+impl Drop for ContinueTimer {
+    fn drop(&mut self) {
+        // SAFETY: the timer was created here and is deleted once.
+        unsafe {
+            libc::timer_delete(self.0);
+        }
     }
 }
 

@@ -29,6 +29,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
         request.ignore_untrusted = true;
         outcome = run::run(&request, &mut |event| events.take(event));
     }
+    terminal::bound_waiting();
     events.finish();
     if outcome.is_err() {
         // A run that never began leaves no empty file.
@@ -73,28 +74,42 @@ fn confirm_without(lines: &[String]) -> bool {
 }
 
 /// The stream of `--events`, until its reader is gone.
-struct Events(Option<Writer>);
+#[derive(Default)]
+struct Events {
+    writer: Option<Writer>,
+    /// What went wrong meanwhile. The command has the terminal, and may have stopped it.
+    warnings: Vec<String>,
+}
 
 impl Events {
     fn open(target: Option<&str>) -> Result<Self, Failure> {
         let opened = target.map(Writer::open).transpose();
         let target = target.unwrap_or_default();
-        opened.map(Self).map_err(|error| Failure::usage(format!("--events {target}: {error}")))
+        opened.map(|writer| Self { writer, ..Self::default() }).map_err(|error| Failure::usage(format!("--events {target}: {error}")))
     }
 
     fn take(&mut self, event: &Event) {
         if let Event::NetworkClosed { why, .. } = event {
-            terminal::warning(why);
+            self.warnings.push(why.clone());
         }
-        if let Some(Err(error)) = self.0.as_mut().map(|writer| writer.write(event)) {
-            self.0 = None;
-            report_loss("events are lost from here on", &error);
+        if let Some(Err(error)) = self.writer.as_mut().map(|writer| writer.write_event(event)) {
+            self.writer = None;
+            self.report_loss("events are lost from here on", &error);
         }
     }
 
-    fn finish(self) {
-        if let Some(Err(error)) = self.0.map(Writer::finish) {
-            report_loss("the last events are lost", &error);
+    /// Writes the rest, and says what went wrong.
+    fn finish(mut self) {
+        if let Some(Err(error)) = self.writer.take().map(Writer::finish) {
+            self.report_loss("the last events are lost", &error);
+        }
+        self.warnings.iter().for_each(|warning| terminal::warning(warning));
+    }
+
+    /// A reader that went away wants no more events.
+    fn report_loss(&mut self, what: &str, error: &std::io::Error) {
+        if error.kind() != std::io::ErrorKind::BrokenPipe {
+            self.warnings.push(format!("{what}: {error}"));
         }
     }
 }
@@ -102,12 +117,5 @@ impl Events {
 fn remove_if_empty(file: &Path) {
     if file.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() == 0) {
         let _ = std::fs::remove_file(file);
-    }
-}
-
-/// A reader that went away wants no more events.
-fn report_loss(what: &str, error: &std::io::Error) {
-    if error.kind() != std::io::ErrorKind::BrokenPipe {
-        terminal::warning(&format!("{what}: {error}"));
     }
 }

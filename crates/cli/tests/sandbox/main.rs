@@ -14,6 +14,7 @@
     reason = "in a test, a failed step should stop the test"
 )]
 
+mod bounded;
 mod claude;
 mod crowd;
 mod cycle;

@@ -42,7 +42,7 @@ impl Monitor<'_, '_> {
         };
         self.learned.look_up(&name);
         // Resolvers ask for every kind of address, and repeat their queries.
-        let known = self.reported.contains(&(format!("{:?}", Operation::LookUp), name.clone()));
+        let known = self.is_reported(Operation::LookUp, &name);
         let program = if known { Program::default() } else { who() };
         let reason = Host::parse(&name).ok().map(|host| policy::look_up(&self.rules, &host));
         let violation =

@@ -1,10 +1,13 @@
 //! The terminal: the command has it while it runs, as a job of a shell would.
 
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal};
-use rustix::termios::{OptionalActions, Termios};
+use rustix::termios::{Action, OptionalActions, Termios};
+
+use crate::sys;
 
 /// Who has the terminal.
 #[derive(Debug, Default)]
@@ -31,6 +34,8 @@ impl Foreground {
         if let Some(terminal) = self.terminal.as_ref().filter(|_| self.given) {
             let _ = rustix::termios::tcsetpgrp(terminal, rustix::process::getpgrp());
             self.given = false;
+            // The command may have stopped all output.
+            let _ = rustix::termios::tcflow(terminal, Action::OOn);
         }
     }
 
@@ -41,13 +46,15 @@ impl Foreground {
         if let (Some(terminal), Some(settings)) = (&self.terminal, &self.settings)
             && given
         {
-            let _ = rustix::termios::tcsetattr(terminal, OptionalActions::Drain, settings);
+            // Waiting until all output is shown could take forever: the run can stop it.
+            let _ = rustix::termios::tcsetattr(terminal, OptionalActions::Now, settings);
         }
     }
 
-    /// The command was stopped by the terminal: stops this process, and continues the command with
-    /// it. Without a terminal no shell waits for this process to stop.
-    pub(crate) fn suspend(&mut self, command: i32, signal: i32) -> bool {
+    /// The command was stopped: stops this job, and continues the command with it. Without a
+    /// terminal no shell waits for this process to stop. Where no shell could continue it, the kernel
+    /// does not stop it, and the command goes on at once. After `left` the run is over anyway.
+    pub(crate) fn suspend(&mut self, command: i32, signal: i32, left: Option<Duration>) -> bool {
         if self.terminal.is_none() {
             return false;
         }
@@ -55,8 +62,15 @@ impl Foreground {
         // has by now.
         let asks = [libc::SIGTTIN, libc::SIGTTOU].contains(&signal);
         if !(asks && self.is_ours()) {
+            let stops = self.given || asks;
             self.take_back();
-            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            let _timer = left.map(sys::continue_after);
+            // The whole job, as the terminal would: a script that waits for this process has to be
+            // stopped with it, or its shell never learns of it. SIGSTOP would also stop a job that
+            // no shell can continue.
+            if stops {
+                let _ = rustix::process::kill_current_process_group(Signal::TSTP);
+            }
         }
         // This process was continued, in the foreground or in the background.
         self.give(command);

@@ -47,6 +47,9 @@ use crate::test_hooks::{Layer, Omitted};
 /// How long the setup may take before it counts as stuck.
 const SETUP_TIME: Duration = Duration::from_mins(1);
 
+/// How long a command may take to end after SIGTERM was forwarded to it.
+const GRACE: Duration = Duration::from_millis(600);
+
 /// How long to wait until killed processes can no longer run.
 const DYING_TIME: Duration = Duration::from_secs(10);
 
@@ -80,6 +83,8 @@ pub(crate) struct Supervisor<'a> {
     started: Option<Instant>,
     born: Instant,
     activity: Activity,
+    /// When someone first asked for the end of the run.
+    terminated: Option<Instant>,
     /// The run's namespaces, where something may have to be mounted later.
     namespaces: Option<RunNamespaces>,
     hide_new_files: Option<HideNewFiles>,
@@ -187,6 +192,7 @@ impl<'a> Supervisor<'a> {
             started: None,
             born: Instant::now(),
             activity: Activity::default(),
+            terminated: None,
             namespaces: None,
             hide_new_files: None,
             listeners: None,
@@ -347,14 +353,18 @@ impl<'a> Supervisor<'a> {
     /// How long to wait at most before limits have to be checked again.
     fn timeout(&self) -> Option<Duration> {
         let limits = &self.launch.plan.limits;
-        let Some(started) = self.started else {
+        if self.started.is_none() {
             return Some(SETUP_TIME.saturating_sub(self.born.elapsed()));
-        };
-        let total = limits
-            .wall_seconds
-            .map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()));
+        }
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
-        [total, idle].into_iter().flatten().min()
+        let grace = self.terminated.map(|since| GRACE.saturating_sub(since.elapsed()));
+        [self.wall_time_left(), idle, grace].into_iter().flatten().min()
+    }
+
+    /// How much of `wall_seconds` is left.
+    fn wall_time_left(&self) -> Option<Duration> {
+        let most = Duration::from_secs(self.launch.plan.limits.wall_seconds?);
+        Some(most.saturating_sub(self.started?.elapsed()))
     }
 
     fn over_limit(&mut self) -> Next {
@@ -368,6 +378,9 @@ impl<'a> Supervisor<'a> {
         };
         if limits.wall_seconds.is_some_and(|most| started.elapsed().as_secs() >= most) {
             return Next::End(End::Limit("wall_seconds"));
+        }
+        if self.terminated.is_some_and(|since| since.elapsed() >= GRACE) {
+            return Next::End(ended_by(libc::SIGTERM));
         }
         if let Some(most) = limits.idle_seconds
             && self.activity.idle_for(self.child_pid) >= Duration::from_secs(most)
@@ -494,11 +507,14 @@ impl<'a> Supervisor<'a> {
             let Some((command, _)) = &self.command else {
                 // There is no command yet to forward it to, so the run ends.
                 if [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT].contains(&signal) {
-                    let code = u8::try_from(128 + signal).unwrap_or(1);
-                    return Next::End(End::Exited { code, signal: Some(signal) });
+                    return Next::End(ended_by(signal));
                 }
                 continue;
             };
+            if signal == libc::SIGTERM {
+                sys::want_end();
+                self.terminated.get_or_insert_with(Instant::now);
+            }
             if let Some(signal) = Signal::from_named_raw(signal) {
                 let _ = rustix::process::pidfd_send_signal(command, signal);
             }
@@ -509,7 +525,7 @@ impl<'a> Supervisor<'a> {
     /// The command was stopped: stops this process as well, until it is continued.
     fn suspend(&mut self, signal: i32) {
         let Some((_, pid)) = &self.command else { return };
-        if self.foreground.suspend(*pid, signal) {
+        if self.foreground.suspend(*pid, signal, self.wall_time_left()) {
             self.activity.happened();
         }
     }
@@ -567,6 +583,11 @@ impl<'a> Supervisor<'a> {
             diagnosis: self.available.lacking.clone(),
         }
     }
+}
+
+/// The end of a run by a signal to this process, with the status that a shell would show.
+fn ended_by(signal: i32) -> End {
+    End::Exited { code: u8::try_from(128 + signal).unwrap_or(1), signal: Some(signal) }
 }
 
 /// A source of events.
