@@ -32,7 +32,8 @@ impl Failure {
 
     /// The command line is wrong.
     pub(crate) fn usage(error: impl ToString) -> Self {
-        Self { code: USAGE, ..Self::new(error) }
+        // It repeats what was typed, or what a program passes on.
+        Self { code: USAGE, ..Self::new(plain(&error.to_string())) }
     }
 
     /// The first hint.

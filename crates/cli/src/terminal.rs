@@ -247,7 +247,13 @@ pub(crate) fn plain(text: &str) -> String {
         | '\u{200b}'..='\u{200f}'
         | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}'
-        | '\u{feff}' => c.escape_unicode().to_string(),
+        | '\u{115f}'..='\u{1160}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}'
+        | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}' => c.escape_unicode().to_string(),
         _ => c.to_string(),
     };
     text.chars().map(shown).collect()
@@ -294,6 +300,7 @@ mod tests {
     fn nothing_that_is_printed_drives_the_terminal_or_hides() {
         assert_eq!(plain("a\u{1b}[2K\n\u{9b}1m"), r"a\u{1b}[2K\n\u{9b}1m");
         assert_eq!(plain("x\u{202e}y\u{200b}"), r"x\u{202e}y\u{200b}");
+        assert_eq!(plain("a\u{e0041}\u{3164}"), r"a\u{e0041}\u{3164}");
         assert_eq!(plain("grüße 文 \u{1f600}"), "grüße 文 \u{1f600}");
         assert_eq!(plain_lines("a\n\tb"), "a\n\\tb\n");
     }

@@ -147,6 +147,10 @@ tables! {
     limits: LimitsTable {
         /// Memory of the whole process tree, such as `8GiB`.
         memory: Maybe<Size>, Higher;
+        /// What `/tmp` and the other directories that are private to the run hold together. They are
+        /// in memory: unless set, `memory` if that is set, and otherwise half of the machine's
+        /// memory, at most 8 GiB.
+        private_files: Maybe<Size>, Higher;
         /// Processes and threads of the whole tree.
         processes: Maybe<u32>, Higher;
         /// The largest file that can be written, such as `2GiB`.

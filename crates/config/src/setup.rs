@@ -146,7 +146,55 @@ impl Start {
     }
 }
 
-/// Why a workspace is too wide to be one. Naming it on the command line is consent.
+/// Directories that belong to the system as a whole, with everything below them.
+const SYSTEM_TREES: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib32", "/lib64", "/libx32", "/proc", "/run",
+    "/sbin", "/sys", "/usr",
+];
+
+/// Directories below them that hold what users put there.
+const USER_PLACES: &[&str] =
+    &["/dev/shm", "/run/media", "/run/user/*", "/usr/local/src", "/usr/src"];
+
+/// Directories that hold what belongs to all users and programs. A directory in one of them is fine.
+const SHARED: &[&str] = &[
+    "/home",
+    "/lost+found",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/root",
+    "/srv",
+    "/tmp",
+    "/var",
+    "/var/cache",
+    "/var/lib",
+    "/var/log",
+    "/var/spool",
+    "/var/tmp",
+];
+
+/// Why a workspace would be a directory of the system.
+fn system_directory(workspace: &Path) -> Option<String> {
+    let is = |place: &&str| Path::new(place) == workspace;
+    let below = |place: &&str| match place.strip_suffix("/*") {
+        Some(above) => {
+            workspace.strip_prefix(above).is_ok_and(|rest| rest.components().count() > 1)
+        }
+        None => workspace.starts_with(place) && !is(place),
+    };
+    let system = SYSTEM_TREES.iter().any(|place| workspace.starts_with(place))
+        && !USER_PLACES.iter().any(below);
+    (system || SHARED.iter().any(is)).then(|| {
+        format!(
+            "the workspace would be {}, which is a directory of the system",
+            workspace.display()
+        )
+    })
+}
+
+/// Why a directory cannot be a workspace. Naming one that is only too wide on the command line is
+/// consent.
 fn unfit(
     workspace: &AbsPath,
     places: &Places,
@@ -154,6 +202,11 @@ fn unfit(
     resolver: &mut Resolver,
 ) -> Option<String> {
     let home = resolver.resolve(places.home.as_path()).unwrap_or_else(|_| places.home.clone());
+    // Some accounts have their home there.
+    let is_home = home == *workspace || home.is_within(workspace);
+    if !is_home && let Some(why) = system_directory(workspace.as_path()) {
+        return Some(why);
+    }
     let too_wide = home.is_within(workspace) || places.home.is_within(workspace);
     (too_wide && (options.workspace.is_none() || options.inside_run)).then(|| {
         format!(

@@ -283,6 +283,8 @@ pub struct OutboundPorts {
 pub struct Limits {
     /// Memory of the whole tree.
     pub memory: Option<ByteSize>,
+    /// What the directories that are private to the run hold, such as `/tmp`.
+    pub private_files: Option<ByteSize>,
     /// Processes and threads of the whole tree.
     pub processes: Option<u32>,
     /// Whether the user set one of these two. Only then is a control group made.
@@ -298,6 +300,9 @@ pub struct Limits {
 }
 
 impl Plan {
+    /// What the machine is called inside, except where the run sees the host's own files.
+    pub const HOST_NAME: &str = "ringwall";
+
     /// The innermost piece that contains a path.
     pub fn piece(&self, path: &AbsPath) -> Option<&Piece> {
         self.pieces.iter().rev().find(|piece| path.is_within(&piece.path))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{AbsPath, Cause, Kind, Level, Link};
+use model::{AbsPath, Cause, Kind, Level, Link, Plan};
 
 use super::{Layout, Machine};
 use policy::Context;
@@ -65,7 +65,7 @@ fn texts(context: &Context, machine: &Machine) -> Vec<(AbsPath, String)> {
     }
     passwd.push_str("nobody:x:65534:65534:nobody:/nonexistent:/usr/sbin/nologin\n");
     group.push_str("tty:x:5:\nnogroup:x:65534:\n");
-    let host = &user.host;
+    let host = Plan::HOST_NAME;
     let hosts = format!("127.0.0.1 localhost {host}\n::1 localhost ip6-localhost ip6-loopback\n");
     let mut texts = vec![
         (at("/etc/passwd"), passwd),

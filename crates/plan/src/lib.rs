@@ -129,8 +129,6 @@ pub struct User {
     pub gid: u32,
     /// The user's name.
     pub name: String,
-    /// The machine's name.
-    pub host: String,
 }
 
 /// What must be looked at before a plan can be made, and what it is for.
@@ -440,6 +438,7 @@ fn limits(policy: &Policy) -> Limits {
     let limits = &policy.limits;
     Limits {
         memory: limits.memory.as_ref().map(|limit| limit.value),
+        private_files: limits.private_files.as_ref().or(limits.memory.as_ref()).map(|it| it.value),
         processes: limits.processes.as_ref().map(|limit| limit.value).or(Some(PROCESSES)),
         asked: limits.memory.is_some() || limits.processes.is_some(),
         file_size: limits.file_size.as_ref().map(|limit| limit.value),

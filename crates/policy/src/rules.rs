@@ -163,6 +163,8 @@ pub enum ViolationAction {
 pub struct Limits {
     /// Memory of the whole tree.
     pub memory: Option<Sourced<ByteSize>>,
+    /// What the directories that are private to the run hold.
+    pub private_files: Option<Sourced<ByteSize>>,
     /// Processes and threads of the whole tree.
     pub processes: Option<Sourced<u32>>,
     /// The largest file that can be written.

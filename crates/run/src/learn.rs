@@ -73,8 +73,11 @@ impl Learned {
     }
 
     fn network(&self, rules: &NetworkRules) -> Option<String> {
-        let connected =
-            self.connected.entries().iter().filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
+        let connected = self
+            .connected
+            .entries()
+            .iter()
+            .filter_map(|(host, port)| Some((Host::parse(host).ok()?, *port)));
         let connected: Vec<_> = connected.collect();
         // Names are compared in one spelling.
         let known: BTreeSet<_> = connected.iter().map(|(host, _)| host.to_string()).collect();
@@ -179,7 +182,11 @@ mod tests {
         for number in 0..100_000 {
             learned.path(Access::Read, Path::new(&format!("/outside/{number}")));
         }
-        let text = learned.configuration(&NetworkRules::new(&policy::Policy::default(), &[], PathBuf::new()));
+        let text = learned.configuration(&NetworkRules::new(
+            &policy::Policy::default(),
+            &[],
+            PathBuf::new(),
+        ));
         assert!(text.contains("99000 more denials are left out"), "{text}");
         assert_eq!(text.matches("/outside/").count(), 1000);
     }

@@ -16,6 +16,5 @@ pub(crate) fn user(environment: &[(OsString, OsString)]) -> User {
     };
     let name = named.map(|(_, value)| value).filter(plain);
     let name = name.map_or_else(|| "user".into(), |name| name.to_string_lossy().into_owned());
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    User { uid, gid, name, host }
+    User { uid, gid, name }
 }

@@ -3,10 +3,12 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::OFlags;
 use serde::Serialize;
 
 use crate::events::{Class, Event};
@@ -30,6 +32,12 @@ pub struct Writer {
     pending: Vec<u8>,
     /// How many lines were lost because there was no room.
     lost: u64,
+    /// Whether it was opened by its name, and not by the caller.
+    named: bool,
+    /// How long a regular file is if nobody else writes to it.
+    length: u64,
+    /// Whether someone else did, or replaced it.
+    changed: bool,
     /// Writing to a regular file does not block, so a line is written with one call: it is there as a
     /// whole, or not at all.
     regular: bool,
@@ -40,10 +48,10 @@ impl Writer {
     pub fn open(target: &str) -> io::Result<Self> {
         let invalid = |text: String| io::Error::new(io::ErrorKind::InvalidInput, text);
         let Some(number) = target.strip_prefix("fd:") else {
-            return Ok(Self::new(OpenOptions::new().append(true).create(true).open(target)?));
+            return Ok(Self { named: true, ..Self::new(open(Path::new(target))?) });
         };
         let number: i32 = number.parse().map_err(|_| invalid("`fd:` needs a number".into()))?;
-        if !std::path::Path::new("/proc/self/fd").join(number.to_string()).exists() {
+        if !Path::new("/proc/self/fd").join(number.to_string()).exists() {
             return Err(invalid(format!("descriptor {number} is not open")));
         }
         Ok(Self::new(File::from(duplicate(number)?)))
@@ -51,8 +59,9 @@ impl Writer {
 
     /// Writes to a file, a pipe or a socket.
     pub fn new(file: File) -> Self {
-        let regular = file.metadata().is_ok_and(|file| file.is_file());
-        Self { file, pending: Vec::new(), lost: 0, regular }
+        let (regular, length) =
+            file.metadata().map_or((false, 0), |file| (file.is_file(), file.len()));
+        Self { file, pending: Vec::new(), lost: 0, named: false, length, changed: false, regular }
     }
 
     /// Writes one value with its time as a line. If the reader does not read, it may be lost. After
@@ -94,6 +103,18 @@ impl Writer {
         self.flush(Duration::ZERO)
     }
 
+    /// Whether anyone else wrote to the file since it was opened, or removed it: another run in the
+    /// same directory can, if it began before the file existed.
+    pub fn was_changed(&mut self) -> bool {
+        self.notice_changes();
+        self.changed
+    }
+
+    fn notice_changes(&mut self) {
+        let same = |found: std::fs::Metadata| found.len() == self.length && found.nlink() == 1;
+        self.changed |= self.named && self.regular && !self.file.metadata().is_ok_and(same);
+    }
+
     /// Gives a slow reader time for the rest.
     pub fn finish(mut self) -> io::Result<()> {
         self.flush(PATIENCE)?;
@@ -124,6 +145,7 @@ impl Writer {
                 Ok(0) | Err(rustix::io::Errno::INTR) => return Ok(()),
                 ready => ready?,
             };
+            self.notice_changes();
             let most = if self.regular { self.pending.len() } else { PART };
             let part = self.pending.get(..most).unwrap_or(&self.pending);
             let written = match self.file.write(part) {
@@ -131,17 +153,35 @@ impl Writer {
                 written => written?,
             };
             self.pending.drain(..written);
+            if self.regular {
+                self.length = self.file.metadata().map_or(0, |file| file.len());
+            }
             since = Instant::now();
         }
         Ok(())
     }
 }
 
+/// Opens a file to append to. A link that an earlier run left there would make this process write
+/// wherever it leads.
+fn open(path: &Path) -> io::Result<File> {
+    let own = ["/dev", "/proc"].iter().any(|place| path.starts_with(place));
+    let flags = if own { OFlags::empty() } else { OFlags::NOFOLLOW };
+    let flags = i32::try_from(flags.bits()).unwrap_or(0);
+    let opened = OpenOptions::new().append(true).create(true).custom_flags(flags).open(path);
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(code) if code == rustix::io::Errno::LOOP.raw_os_error() => {
+            io::Error::new(error.kind(), "it is a symbolic link; name the file that it leads to")
+        }
+        _ => error,
+    })
+}
+
 /// A copy of a descriptor that the caller of this process left open.
 fn duplicate(number: i32) -> io::Result<OwnedFd> {
     let path = format!("/proc/self/fd/{number}");
     // A file description of our own, so that no write ever blocks and the caller's stays as it is.
-    let ours = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
+    let ours = OFlags::NONBLOCK | OFlags::NOCTTY;
     let ours = i32::try_from(ours.bits()).unwrap_or(0);
     match OpenOptions::new().append(true).custom_flags(ours).open(&path) {
         Ok(file) => Ok(file.into()),

@@ -37,5 +37,6 @@ pub use observe::program::Program;
 pub use observe::{syscalls, tripwire};
 pub use supervisor::usage::Usage;
 pub use sys::{
-    borrow_descriptor, end_is_wanted, fork_supervisor, is_single_threaded, look_up_hosts_without_loading,
+    borrow_descriptor, end_is_wanted, fork_supervisor, is_single_threaded,
+    look_up_hosts_without_loading,
 };

@@ -106,6 +106,7 @@ fn plan() -> Plan {
         ports: OutboundPorts::default(),
         limits: Limits {
             memory: None,
+            private_files: None,
             processes: None,
             asked: false,
             file_size: None,

@@ -85,7 +85,9 @@ impl Events {
     fn open(target: Option<&str>) -> Result<Self, Failure> {
         let opened = target.map(Writer::open).transpose();
         let target = target.unwrap_or_default();
-        opened.map(|writer| Self { writer, ..Self::default() }).map_err(|error| Failure::usage(format!("--events {target}: {error}")))
+        opened
+            .map(|writer| Self { writer, ..Self::default() })
+            .map_err(|error| Failure::usage(format!("--events {target}: {error}")))
     }
 
     fn take(&mut self, event: &Event) {
@@ -100,6 +102,10 @@ impl Events {
 
     /// Writes the rest, and says what went wrong.
     fn finish(mut self) {
+        if self.writer.as_mut().is_some_and(Writer::was_changed) {
+            let text = "the events file was changed or replaced by another program meanwhile";
+            self.warnings.push(text.into());
+        }
         if let Some(Err(error)) = self.writer.take().map(Writer::finish) {
             self.report_loss("the last events are lost", &error);
         }

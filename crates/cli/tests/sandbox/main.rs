@@ -34,6 +34,7 @@ mod planted;
 mod projects;
 mod soak;
 mod toolchain_secrets;
+mod small_holes;
 mod tools;
 mod traces;
 mod tty;

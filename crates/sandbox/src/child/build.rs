@@ -6,7 +6,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use model::Net;
+use model::{Base, Net, Plan};
 
 use super::{Built, Child, map_user};
 use crate::child::Orders;
@@ -29,6 +29,18 @@ pub(super) struct Rest {
 
 /// More descriptors than most plans need.
 const DESCRIPTORS: usize = 1024;
+
+/// Numbers that the kernel does not give out again once it has used all.
+const RESERVED_NUMBERS: u32 = 300;
+
+/// Whether `pid_max` belongs to the namespace. In older kernels it is the host's.
+fn has_own_pid_max() -> bool {
+    let system = rustix::system::uname();
+    let release = system.release().to_string_lossy().into_owned();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit());
+    let mut number = || numbers.next().and_then(|number| number.parse::<u32>().ok());
+    number().zip(number()).is_some_and(|version| version >= (6, 14))
+}
 
 /// The second thread of the first process, and the channels to and from it.
 struct SecondThread {
@@ -89,15 +101,42 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let orders: &'static Orders<'static> = Box::leak(Box::new(orders));
     let child = Child::new(orders, user, socket, None);
     let child: &'static Child<'static> = Box::leak(Box::new(child));
-    let failed = match ready.and_then(|()| child.enter_group()) {
+    let failed = match ready.and_then(|()| child.enter_group()).and_then(|()| child.name_host()) {
         Err(failed) => failed,
-        Ok(()) if child.omits(Layer::Mounts) => child.start_unmounted(),
-        Ok(()) => child.mount_and_start(second),
+        Ok(()) => {
+            child.limit_process_numbers();
+            match child.omits(Layer::Mounts) {
+                true => child.start_unmounted(),
+                false => child.mount_and_start(second),
+            }
+        }
     };
     child.fail(failed)
 }
 
 impl Child<'static> {
+    /// The kernel does not count the processes of root against its limit. What it can limit since
+    /// Linux 6.14 is how many numbers for processes and threads a namespace has.
+    fn limit_process_numbers(&self) {
+        let Some(most) = self.orders.plan.limits.processes else { return };
+        if self.user.0 != 0 || !self.orders.cgroup.is_empty() || !has_own_pid_max() {
+            return;
+        }
+        // It fails where the numbers of so many processors do not fit.
+        let numbers = most.saturating_add(RESERVED_NUMBERS);
+        let _ = std::fs::write("/proc/sys/kernel/pid_max", numbers.to_string());
+    }
+
+    /// The name of the host says who the user works for. Where the run sees the host's own `/etc`,
+    /// it must match that.
+    fn name_host(&self) -> Result<(), Failed> {
+        if self.orders.plan.base == Base::Host {
+            return Ok(());
+        }
+        let named = rustix::system::sethostname(Plan::HOST_NAME.as_bytes());
+        named.map_err(|error| Failed::new(Step::Namespaces, error.into()))
+    }
+
     /// What the second thread does. If the first one no longer receives, it has failed and is about
     /// to report that.
     fn build_in_second_thread(

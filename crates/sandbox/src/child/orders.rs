@@ -101,6 +101,7 @@ mod tests {
             },
             limits: Limits {
                 memory: Some(ByteSize(1 << 40)),
+                private_files: Some(ByteSize(1 << 30)),
                 processes: Some(7),
                 asked: true,
                 file_size: None,

@@ -10,6 +10,7 @@ pub(crate) mod git_lock;
 pub(crate) mod granted_later;
 pub(crate) mod hide_new_files;
 mod serve;
+pub(crate) mod streams;
 pub(crate) mod usage;
 
 use std::io;
@@ -40,6 +41,7 @@ use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
 use crate::supervisor::hide_new_files::HideNewFiles;
+use crate::supervisor::streams::Streams;
 use crate::supervisor::usage::{Activity, Usage};
 use crate::sys::{self, Cloned};
 use crate::test_hooks::{Layer, Omitted};
@@ -79,6 +81,7 @@ pub(crate) struct Supervisor<'a> {
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
     foreground: Foreground,
+    streams: Streams,
     cgroup: Option<Cgroup>,
     started: Option<Instant>,
     born: Instant,
@@ -158,6 +161,7 @@ impl<'a> Supervisor<'a> {
             failed: Failed::new(step, error),
             diagnosis: available.lacking.clone(),
         };
+        let streams = Streams::remember();
         let signals = sys::signal_descriptor(&FORWARDED).map_err(|error| fail(Step::Ipc, error))?;
         let cgroup = Cgroup::create(&launch.plan.limits);
         sys::ignore_signal(libc::SIGTTOU);
@@ -188,6 +192,7 @@ impl<'a> Supervisor<'a> {
             bare: None,
             command: None,
             foreground: Foreground::default(),
+            streams,
             cgroup,
             started: None,
             born: Instant::now(),
@@ -211,6 +216,7 @@ impl<'a> Supervisor<'a> {
         };
         self.kill();
         let usage = self.clean_up();
+        self.streams.restore();
         match next {
             Next::End(End::Exited { .. }) => self.foreground.take_back(),
             _ => self.foreground.take_back_as_it_was(),

@@ -166,8 +166,13 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
     if json {
         return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
     }
-    let mut text =
-        format!("workspace {}\nlevel {}\nstarts in {}\n\n", plan.workspace, plan.level, plan.cwd);
+    let path = |path: &model::AbsPath| plain(&path.to_string());
+    let mut text = format!(
+        "workspace {}\nlevel {}\nstarts in {}\n\n",
+        path(&plan.workspace),
+        plan.level,
+        path(&plan.cwd)
+    );
     let row = |piece: &model::Piece| {
         let kind = match &piece.kind {
             model::Kind::Text(_) => "text".to_owned(),
@@ -178,7 +183,7 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
     text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
     let name = |(name, _): &(OsString, OsString)| name.to_string_lossy().into_owned();
     let names: Vec<_> = plan.environment.iter().map(name).collect();
-    text.push_str(&format!("\nenvironment {}\n", names.join(" ")));
+    text.push_str(&format!("\nenvironment {}\n", plain(&names.join(" "))));
     text
 }
 

@@ -27,7 +27,9 @@ pub(crate) use self::deferred::Deferred;
 use self::materials::{Item, Material, Source, material, take};
 use self::new_tree::NewTree;
 use self::store::Store;
-use self::tree::{attach, clone_tree, find, new_tmpfs, relative, tripwire, way};
+use self::tree::{
+    STUBS, attach, clone_tree, find, new_tmpfs, private_room, relative, tripwire, way,
+};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::child::landlock::{LandlockRules, may_write};
 use crate::failure::{Failed, Step};
@@ -103,7 +105,8 @@ impl<'a> Staging<'a> {
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let store = Arc::new(Store::on(staging).at(Step::Storage)?);
+        let room = private_room(plan.limits.private_files);
+        let store = Arc::new(Store::on(staging, room).at(Step::Storage)?);
         Ok(Self { plan, store, host, now, deferred, clear, copies, umask, missing })
     }
 
@@ -125,7 +128,7 @@ impl<'a> Staging<'a> {
                 mounted(device)?;
                 root
             }
-            (RootFs::Empty, None) => new_tmpfs("0755").at(Step::Root)?,
+            (RootFs::Empty, None) => new_tmpfs("0755", STUBS).at(Step::Root)?,
         };
         let store = self.store.tree.as_fd();
         rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Storage)?;
@@ -153,6 +156,11 @@ impl<'a> Staging<'a> {
         Ok((mounts, deferred))
     }
 }
+
+/// What the kernel says in every `/proc` about the host and its hardware, and what no program of a run
+/// needs: the user's keys by name, the kernel command line, the disks, the devices on buses.
+const HOST_IN_PROC: &[&str] =
+    &["keys", "key-users", "cmdline", "partitions", "diskstats", "swaps", "modules", "bus", "scsi"];
 
 /// What is known about a tree that has become the root.
 pub(crate) struct Entered {
@@ -270,7 +278,7 @@ impl Mounts<'_> {
         };
         attach_to(tree.as_fd(), target.as_fd())?;
         if placement.piece.kind == Kind::Processes {
-            self.hide_keys(placement.piece)?;
+            self.hide_host(placement.piece)?;
         }
         Ok(tree)
     }
@@ -291,14 +299,21 @@ impl Mounts<'_> {
         Ok(tree)
     }
 
-    /// The kernel lists the user's keys by name in every `/proc`.
-    fn hide_keys(&mut self, processes: &Piece) -> io::Result<()> {
-        match find(self.new_tree.root(), &processes.path.join("keys".as_ref())) {
-            Ok(keys) => attach_to(self.new_tree.store.text("")?.as_fd(), keys.as_fd()),
-            // A kernel without keys.
-            Err(error) if is_gone(&error) => Ok(()),
-            Err(error) => Err(error),
+    /// Mounts something empty over what every `/proc` tells about the host.
+    fn hide_host(&mut self, processes: &Piece) -> io::Result<()> {
+        for name in HOST_IN_PROC {
+            let found = match find(self.new_tree.root(), &processes.path.join(name.as_ref())) {
+                Ok(found) => found,
+                // A kernel without it.
+                Err(error) if is_gone(&error) => continue,
+                Err(error) => return Err(error),
+            };
+            let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+            let store = &self.new_tree.store;
+            let nothing = if kind.is_dir() { store.closed(true) } else { store.text("") };
+            attach_to(nothing?.as_fd(), found.as_fd())?;
         }
+        Ok(())
     }
 
     fn put_copy(&self, to: &AbsPath, bytes: &[u8]) -> io::Result<()> {

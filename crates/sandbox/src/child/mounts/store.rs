@@ -20,9 +20,9 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// A new one, which covers a directory.
-    pub(super) fn on(place: &Path) -> io::Result<Self> {
-        let tree = new_tmpfs("0755")?;
+    /// A new one that holds this many bytes, which covers a directory.
+    pub(super) fn on(place: &Path, size: u64) -> io::Result<Self> {
+        let tree = new_tmpfs("0755", size)?;
         attach(tree.as_fd(), rustix::fs::CWD, place)?;
         Ok(Self { tree, made: AtomicU32::new(0) })
     }

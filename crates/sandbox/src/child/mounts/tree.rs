@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use model::AbsPath;
+use model::{AbsPath, ByteSize};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, MoveMountFlags, OpenTreeFlags};
 use rustix::path::Arg;
@@ -89,16 +89,41 @@ pub(super) fn mounted(context: &OwnedFd, attributes: MountAttrFlags) -> io::Resu
     Ok(rustix::mount::fsmount(context, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-pub(super) fn new_tmpfs(mode: &str) -> io::Result<OwnedFd> {
+/// A new file system in memory that holds this many bytes.
+pub(super) fn new_tmpfs(mode: &str, size: u64) -> io::Result<OwnedFd> {
     let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_set_string(&context, "mode", mode)?;
+    rustix::mount::fsconfig_set_string(&context, "size", size.to_string())?;
+    // The kernel's own memory for a file is about a kilobyte, also for an empty one.
+    let files = (size / BYTES_PER_FILE).max(FEWEST_FILES);
+    rustix::mount::fsconfig_set_string(&context, "nr_inodes", files.to_string())?;
     rustix::mount::fsconfig_create(&context)?;
     mounted(&context, MountAttrFlags::MOUNT_ATTR_NOSUID | MountAttrFlags::MOUNT_ATTR_NODEV)
 }
 
+/// One file for each of so many bytes that a private file system holds.
+const BYTES_PER_FILE: u64 = 16 << 10;
+/// As many files as any private file system holds.
+const FEWEST_FILES: u64 = 4096;
+/// Room for what has no content.
+pub(super) const STUBS: u64 = 1 << 20;
+
+/// How much the private directories of a run hold if no limit says it.
+pub(super) fn private_room(asked: Option<ByteSize>) -> u64 {
+    const MOST: u64 = 8 << 30;
+    // Zero means no limit to the kernel, and the run's own texts need some room.
+    asked.map_or_else(|| MOST.min(memory() / 2), |size| size.0).max(STUBS)
+}
+
+/// The memory of this machine.
+fn memory() -> u64 {
+    let system = rustix::system::sysinfo();
+    u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit))
+}
+
 /// Something empty without permissions, to mount over what must not be read.
 pub(crate) fn closed_stub(directory: bool) -> io::Result<OwnedFd> {
-    let store = new_tmpfs("0000")?;
+    let store = new_tmpfs("0000", STUBS)?;
     if directory {
         return Ok(store);
     }

@@ -51,6 +51,7 @@ impl Place {
             ports: OutboundPorts::default(),
             limits: Limits {
                 memory: None,
+                private_files: None,
                 processes: None,
                 asked: false,
                 file_size: None,
