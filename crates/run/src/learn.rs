@@ -183,7 +183,7 @@ mod tests {
             learned.path(Access::Read, Path::new(&format!("/outside/{number}")));
         }
         let text = learned.configuration(&NetworkRules::new(
-            &policy::Policy::default(),
+            &policy::Policy::built_in(),
             &[],
             PathBuf::new(),
         ));

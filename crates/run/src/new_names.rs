@@ -209,7 +209,7 @@ impl Made {
         }
         if !self.has_room(bytes) {
             // To look at all of them takes time, so not each call does.
-            if self.refused % (MOST_MADE / 4) == 0 {
+            if self.refused.is_multiple_of(MOST_MADE / 4) {
                 self.paths.retain(is_directory);
                 let lengths = self.paths.iter().map(|path| path.as_path().as_os_str().len());
                 self.bytes = lengths.sum();

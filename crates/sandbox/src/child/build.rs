@@ -105,9 +105,10 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
         Err(failed) => failed,
         Ok(()) => {
             child.limit_process_numbers();
-            match child.omits(Layer::Mounts) {
-                true => child.start_unmounted(),
-                false => child.mount_and_start(second),
+            if child.omits(Layer::Mounts) {
+                child.start_unmounted()
+            } else {
+                child.mount_and_start(second)
             }
         }
     };

@@ -118,7 +118,7 @@ pub(super) fn private_room(asked: Option<ByteSize>) -> u64 {
 /// The memory of this machine.
 fn memory() -> u64 {
     let system = rustix::system::sysinfo();
-    u64::from(system.totalram).saturating_mul(u64::from(system.mem_unit))
+    system.totalram.saturating_mul(u64::from(system.mem_unit))
 }
 
 /// Something empty without permissions, to mount over what must not be read.

@@ -11,9 +11,11 @@ use std::sync::Arc;
 
 use super::abi::ROOT;
 
-/// How many nodes the kernel may make us remember, and how many bytes of paths.
-const MOST_NODES: usize = 1_000_000;
-const MOST_PATH_BYTES: usize = 256 << 20;
+/// How many nodes the kernel may make us remember, and how many bytes of paths: about 10 MB with the
+/// tables. Only what exists and is not granted becomes a node, and the kernel forgets nothing before it
+/// needs the memory, so a run that looks at more than this is told that there is no memory left for it.
+const MOST_NODES: usize = 50_000;
+const MOST_PATH_BYTES: usize = 4 << 20;
 
 /// What a node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
