@@ -94,6 +94,9 @@ _ringwall() {
             ringwall__subcmd__grant,read)
                 cmd="ringwall__subcmd__grant__subcmd__read"
                 ;;
+            ringwall__subcmd__grant,unix)
+                cmd="ringwall__subcmd__grant__subcmd__unix"
+                ;;
             ringwall__subcmd__grant,write)
                 cmd="ringwall__subcmd__grant__subcmd__write"
                 ;;
@@ -105,6 +108,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__grant__subcmd__help,read)
                 cmd="ringwall__subcmd__grant__subcmd__help__subcmd__read"
+                ;;
+            ringwall__subcmd__grant__subcmd__help,unix)
+                cmd="ringwall__subcmd__grant__subcmd__help__subcmd__unix"
                 ;;
             ringwall__subcmd__grant__subcmd__help,write)
                 cmd="ringwall__subcmd__grant__subcmd__help__subcmd__write"
@@ -168,6 +174,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__grant,read)
                 cmd="ringwall__subcmd__help__subcmd__grant__subcmd__read"
+                ;;
+            ringwall__subcmd__help__subcmd__grant,unix)
+                cmd="ringwall__subcmd__help__subcmd__grant__subcmd__unix"
                 ;;
             ringwall__subcmd__help__subcmd__grant,write)
                 cmd="ringwall__subcmd__help__subcmd__grant__subcmd__write"
@@ -474,7 +483,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__grant)
-            opts="-h --help read write domain help"
+            opts="-h --help read write unix domain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -502,7 +511,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__grant__subcmd__help)
-            opts="read write domain help"
+            opts="read write unix domain help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -557,6 +566,20 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__grant__subcmd__help__subcmd__unix)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__grant__subcmd__help__subcmd__write)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
@@ -573,6 +596,20 @@ _ringwall() {
             ;;
         ringwall__subcmd__grant__subcmd__read)
             opts="-h --user --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__grant__subcmd__unix)
+            opts="-h --yes --user --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -712,7 +749,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__grant)
-            opts="read write domain"
+            opts="read write unix domain"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -740,6 +777,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__grant__subcmd__read)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__grant__subcmd__unix)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1208,7 +1259,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__run)
-            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
+            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1239,6 +1290,10 @@ _ringwall() {
                     return 0
                     ;;
                 --allow-write)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow-unix)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -53,6 +53,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l phase -d 'Appl
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l level -d 'readonly: writes nothing; readwrite: writes the workspace, reaches allowed hosts; network: also every public host; full: also your home and the host\'s network [default: readwrite]' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-read -d 'Allow reading a path, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-write -d 'Allow reading and writing a path, for this run only' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-unix -d 'Allow connections to a Unix socket of the host, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-domain -d 'Allow connections to a host, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l events -d 'Write events as JSON lines to a file or an open file descriptor' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l enforcement -d 'Limit the sandbox to this mechanism, to test what a less capable machine supports' -r -f -a "namespaces\t'Namespaces and mounts, with Landlock and seccomp on top'
@@ -112,19 +113,24 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_see
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "check" -d 'Report errors, rules that match nothing, and lines that are not trusted'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "schema" -d 'Print the JSON schema of ringwall.toml'
 complete -c ringwall -n "__fish_ringwall_using_subcommand policy; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
-complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write domain help" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write domain help" -f -a "read" -d 'Allow reading a path and everything below it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write domain help" -f -a "write" -d 'Allow reading and writing a path and everything below it'
-complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write domain help" -f -a "domain" -d 'Allow connections to a host: `example.org`, `*.example.org`, `example.org:8443`'
-complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write domain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -f -a "read" -d 'Allow reading a path and everything below it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -f -a "write" -d 'Allow reading and writing a path and everything below it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -f -a "unix" -d 'Allow connections to a Unix socket of the host'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -f -a "domain" -d 'Allow connections to a host: `example.org`, `*.example.org`, `example.org:8443`'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and not __fish_seen_subcommand_from read write unix domain help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from read" -l user -d 'Change the user\'s configuration instead of the project\'s'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from read" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from write" -l user -d 'Change the user\'s configuration instead of the project\'s'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from write" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from unix" -l yes -d 'Grant a socket that gives more than files without asking'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from unix" -l user -d 'Change the user\'s configuration instead of the project\'s'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from unix" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from domain" -l user -d 'Change the user\'s configuration instead of the project\'s'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from domain" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from help" -f -a "read" -d 'Allow reading a path and everything below it'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from help" -f -a "write" -d 'Allow reading and writing a path and everything below it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from help" -f -a "unix" -d 'Allow connections to a Unix socket of the host'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from help" -f -a "domain" -d 'Allow connections to a host: `example.org`, `*.example.org`, `example.org:8443`'
 complete -c ringwall -n "__fish_ringwall_using_subcommand grant; and __fish_seen_subcommand_from help" -f -a "help" -d 'Print this message or the help of the given subcommand(s)'
 complete -c ringwall -n "__fish_ringwall_using_subcommand trust" -l yes -d 'Trust without asking'
@@ -184,6 +190,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from policy" -f -a "schema" -d 'Print the JSON schema of ringwall.toml'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from grant" -f -a "read" -d 'Allow reading a path and everything below it'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from grant" -f -a "write" -d 'Allow reading and writing a path and everything below it'
+complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from grant" -f -a "unix" -d 'Allow connections to a Unix socket of the host'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from grant" -f -a "domain" -d 'Allow connections to a host: `example.org`, `*.example.org`, `example.org:8443`'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "tail" -d 'Print the last records'
 complete -c ringwall -n "__fish_ringwall_using_subcommand help; and __fish_seen_subcommand_from audit" -f -a "query" -d 'Print the records that match every condition'

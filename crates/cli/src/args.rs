@@ -196,6 +196,9 @@ pub(crate) struct RunArgs {
     /// Allow reading and writing a path, for this run only
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_write: Vec<String>,
+    /// Allow connections to a Unix socket of the host, for this run only
+    #[arg(long, value_name = "PATH")]
+    pub(crate) allow_unix: Vec<String>,
     /// Allow connections to a host, for this run only
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_domain: Vec<String>,
@@ -353,6 +356,19 @@ pub(crate) enum GrantVerb {
     Write {
         /// The path
         path: String,
+        #[command(flatten)]
+        target: GrantTarget,
+    },
+    /// Allow connections to a Unix socket of the host
+    #[command(
+        after_long_help = "Example:\n  ringwall grant unix ~/.local/run/postgres/.s.PGSQL.5432"
+    )]
+    Unix {
+        /// The socket, or a directory of sockets
+        path: String,
+        /// Grant a socket that gives more than files without asking
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         target: GrantTarget,
     },

@@ -13,6 +13,8 @@ pub enum Grant {
     Read(String),
     /// An entry of `filesystem.allow_write`.
     Write(String),
+    /// An entry of `network.allow_unix`.
+    Unix(String),
     /// An entry of `network.allowed_domains`.
     Domain(DomainRule),
 }
@@ -22,13 +24,14 @@ impl Grant {
         match self {
             Self::Read(_) => ("filesystem", "allow_read"),
             Self::Write(_) => ("filesystem", "allow_write"),
+            Self::Unix(_) => ("network", "allow_unix"),
             Self::Domain(_) => ("network", "allowed_domains"),
         }
     }
 
     fn entry(&self) -> String {
         match self {
-            Self::Read(path) | Self::Write(path) => path.clone(),
+            Self::Read(path) | Self::Write(path) | Self::Unix(path) => path.clone(),
             Self::Domain(rule) => rule.to_string(),
         }
     }

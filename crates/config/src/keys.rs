@@ -107,6 +107,9 @@ tables! {
         private_domains: List<Domains>, Always;
         /// Ports of the host's loopback that may be reached.
         allow_local_ports: List<u16>, Always;
+        /// Unix sockets of programs on the host that may be connected to, by path, also in directories
+        /// that can be read or written.
+        allow_unix: List<Paths>, Always;
         /// Allows TLS connections that do not name their server (no SNI).
         allow_without_sni: One<bool>, Higher;
     }

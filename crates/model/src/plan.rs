@@ -33,6 +33,8 @@ pub struct Plan {
     /// Files of the workspace that may be created although it is read-only.
     #[serde(rename = "late")]
     pub granted_later: Vec<AbsPath>,
+    /// Sockets of the host, or directories of such, that can be connected to.
+    pub unix_sockets: Vec<AbsPath>,
     /// The whole environment of the command. Only the names are shown: values can be secrets.
     #[serde(serialize_with = "names", deserialize_with = "variables")]
     pub environment: Vec<(OsString, OsString)>,
@@ -114,6 +116,8 @@ pub enum Cause {
     OtherCheckout,
     /// The repository of a linked worktree.
     Worktree(WorktreePart),
+    /// A socket of a program outside the sandbox.
+    HostSocket,
     /// Not granted, inside a directory that is private to the run.
     NotGranted,
     /// Devices, terminals.
@@ -185,6 +189,7 @@ impl fmt::Display for Cause {
                 WorktreePart::OwnBranch => "this worktree's branch",
                 WorktreePart::OtherBranch => "another branch",
             },
+            Self::HostSocket => "a socket of a program outside the sandbox",
             Self::NotGranted => "not private, not granted",
             Self::Devices => "devices",
             Self::Device => "device",

@@ -21,6 +21,15 @@ pub enum Remedy {
         /// The file that gets the entry.
         file: PathBuf,
     },
+    /// The user grants a socket of the host.
+    GrantUnix {
+        /// The socket.
+        path: PathBuf,
+        /// The entry that the grant adds, as TOML.
+        entry: String,
+        /// The file that gets the entry.
+        file: PathBuf,
+    },
     /// The user grants a host on a port.
     GrantDomain {
         /// What is granted.
@@ -63,6 +72,10 @@ impl Remedy {
                 let path = shell_word(&path.display().to_string());
                 Some(format!("ringwall grant {access} {path}"))
             }
+            Self::GrantUnix { path, .. } => {
+                let path = shell_word(&path.display().to_string());
+                Some(format!("ringwall grant unix {path}"))
+            }
             Self::GrantDomain { rule, .. } => {
                 Some(format!("ringwall grant domain {}", shell_word(&rule.to_string())))
             }
@@ -84,6 +97,9 @@ impl fmt::Display for Remedy {
             Self::Grant { access, entry, file, .. } => {
                 let file = file.display();
                 write!(f, "adds {entry} to allow_{access} under [filesystem] in {file}")
+            }
+            Self::GrantUnix { entry, file, .. } => {
+                write!(f, "adds {entry} to allow_unix under [network] in {}", file.display())
             }
             Self::GrantDomain { rule, file } => {
                 write!(f, "sets `network.allowed_domains = [\"{rule}\"]` in {}", file.display())

@@ -33,6 +33,8 @@ rules! {
     AgentFiles = "agent-files",
     /// `allow_read` under `[filesystem]`.
     AllowRead = "filesystem.allow_read",
+    /// `allow_unix` under `[network]`.
+    AllowUnix = "network.allow_unix",
     /// `allow_write` under `[filesystem]`.
     AllowWrite = "filesystem.allow_write",
     /// `allowed_domains` under `[network]`.

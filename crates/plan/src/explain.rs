@@ -45,6 +45,27 @@ impl Explainer<'_> {
         deny(rule, origin, cause, policy::remedy(self.context, access, &entry))
     }
 
+    /// Why a socket cannot be connected to.
+    pub fn connection(&self, path: &AbsPath) -> Reason {
+        let tried = format!("connecting to {path} is denied");
+        let deny = |rule: Rule, origin: Origin, cause: String, remedy: Remedy| {
+            Reason::deny_because(rule, origin, &tried, cause).with(remedy)
+        };
+        if let Some((rule, entry)) = self.denied_by(Access::Read, path) {
+            let cause = format!("the rule `{}` denies it", entry.value.text());
+            let origin = entry.origin.clone();
+            return deny(rule, origin.clone(), cause, Remedy::RemoveEntry(origin));
+        }
+        let cause = Cause::HostSocket.to_string();
+        let remedy = match policy::gives_away(path.as_path()) {
+            Some(what) => Remedy::advice(format!(
+                "{what}; only the user can decide to allow it, with network.allow_unix"
+            )),
+            None => policy::unix_remedy(self.context, path),
+        };
+        deny(Rule::AllowUnix, Origin::BuiltIn, cause, remedy)
+    }
+
     /// A protected name or a file of Ringwall, wherever it is.
     fn protected(&self, access: Access, path: &AbsPath) -> Option<(String, &'static str)> {
         if access == Access::Read {
@@ -75,6 +96,7 @@ impl Explainer<'_> {
                 Cause::OtherCheckout => {
                     Some("it belongs to another checkout of the repository".into())
                 }
+                Cause::HostSocket => Some("a program outside the sandbox serves it".into()),
                 Cause::EventsFile => Some("the events of this run are written there".into()),
                 Cause::Protected => Some("it is the target of a protected link".into()),
                 _ => None,

@@ -43,6 +43,10 @@ pub struct Machine {
     pub marked: Vec<Marked>,
     /// Where the paths of grants really lead, by the path they name.
     pub grants: Vec<Grant>,
+    /// The same for sockets, and for directories of sockets.
+    pub unix_grants: Vec<Grant>,
+    /// Sockets of programs outside, in what the run can see, that no grant names.
+    pub host_sockets: Vec<AbsPath>,
     /// The file in the workspace that events are written to.
     pub events_file: Option<AbsPath>,
     /// The environment of the caller.
@@ -181,6 +185,11 @@ pub fn compile(
     for grant in &machine.grants {
         granted_later.extend(put_grant(&mut layout, context, level, grant));
     }
+    // A socket that is granted only has to be there. A directory of sockets shows nothing else.
+    let sockets = machine.unix_grants.iter().filter(|grant| grant.entry == Some(Entry::File));
+    for socket in sockets.filter(|_| level < Level::Full) {
+        put_grant(&mut layout, context, level, socket);
+    }
     if let Some(worktree) = &machine.worktree {
         worktree::put(&mut layout, worktree, context, level);
     }
@@ -196,6 +205,7 @@ pub fn compile(
         links: layout.links,
         copies: machine.agent.copied.clone(),
         granted_later,
+        unix_sockets: machine.unix_grants.iter().map(|grant| grant.path.clone()).collect(),
         environment: environment::build(policy, context, machine, net),
         network: net,
         ports: ports::outbound_ports(network),
@@ -407,6 +417,7 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
             layout.pin_above(&marked.path);
         }
     }
+    close_sockets(layout, machine);
     layout.remove_below_closed(context);
     // `doctor` has its workspace there.
     for path in context.own_files.iter().filter(|path| !context.workspace.is_within(path)) {
@@ -426,6 +437,21 @@ fn protect(layout: &mut Layout, context: &Context, machine: &Machine) {
         }
         layout.put(path, Kind::Read, *entry == Entry::Directory, why);
         layout.pin_above(path);
+    }
+}
+
+/// Closes the sockets of programs outside. Connections to them are denied anyway; what is closed cannot
+/// be sent a datagram either, and cannot be replaced.
+fn close_sockets(layout: &mut Layout, machine: &Machine) {
+    for path in &machine.host_sockets {
+        if !layout.readable(path) {
+            continue;
+        }
+        let writable = layout.writable(path);
+        layout.put(path, Kind::Closed, false, Cause::HostSocket);
+        if writable {
+            layout.pin_above(path);
+        }
     }
 }
 

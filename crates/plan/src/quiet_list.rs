@@ -31,6 +31,12 @@ impl<'a> QuietList<'a> {
         by_user || self.above_workspace(path) || self.in_home(path) || self.in_system(path)
     }
 
+    /// Whether programs commonly connect to a socket without need.
+    pub fn covers_connection(&self, path: &AbsPath) -> bool {
+        // `git status` asks it what has changed, and looks itself if no one answers.
+        self.covers(path) || path.as_path().ends_with(".git/fsmonitor--daemon.ipc")
+    }
+
     /// Whether programs commonly write a path without need.
     pub fn covers_write(&self, path: &AbsPath) -> bool {
         let common = |name: &std::ffi::OsStr| QUIET_WRITES.iter().any(|quiet| name == *quiet);

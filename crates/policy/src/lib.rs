@@ -21,11 +21,12 @@ pub mod protected;
 mod rules;
 mod settings;
 mod shell;
+mod sockets;
 mod toolchain_files;
 
 pub use build_files::{BuildFile, BuildFileTable, BuildFiles, build_files};
 pub use context::{Context, HookedSettings, SettingsContext};
-pub use evaluate::{evaluate, remedy};
+pub use evaluate::{evaluate, remedy, unix_remedy};
 pub use lower::lower;
 pub use needs::needs;
 pub use network::{
@@ -39,4 +40,5 @@ pub use rules::{
 };
 pub use settings::{hooks_off, relocates_hook, wrong_shape};
 pub use shell::{Outline, Scene, outline};
+pub use sockets::gives_away;
 pub use toolchain_files::{chooses_toolchain, names_no_program, toolchain_files};

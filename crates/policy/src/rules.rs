@@ -72,6 +72,8 @@ pub struct Network {
     pub private_domains: Vec<Sourced<DomainRule>>,
     /// Ports of the host's loopback that may be reached.
     pub allow_local_ports: Vec<Sourced<u16>>,
+    /// Sockets of the host that may be connected to.
+    pub allow_unix: Vec<Sourced<PathRule>>,
     /// Whether a TLS connection may hide which server it is for.
     pub allow_without_sni: Sourced<bool>,
 }
@@ -83,6 +85,7 @@ impl Default for Network {
             denied_domains: Vec::new(),
             private_domains: Vec::new(),
             allow_local_ports: Vec::new(),
+            allow_unix: Vec::new(),
             allow_without_sni: Sourced::built_in(false),
         }
     }

@@ -54,6 +54,9 @@ pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<()
     for text in &request.allow_write {
         files.allow_write.push(path(text, "--allow-write")?);
     }
+    for text in &request.allow_unix {
+        setup.loaded.policy.network.allow_unix.push(path(text, "--allow-unix")?);
+    }
     for text in &request.allow_domain {
         let value = DomainRule::parse(text).map_err(Error::usage)?;
         let rule = Sourced { value, origin: flag("--allow-domain") };

@@ -13,6 +13,8 @@ use policy::{NetworkRules, PathRule};
 pub(crate) struct Learned {
     read: Bounded<PathBuf>,
     written: Bounded<PathBuf>,
+    /// Sockets of the host.
+    sockets: Bounded<PathBuf>,
     /// By name or address and port.
     connected: Bounded<(String, u16)>,
     /// By name alone.
@@ -27,6 +29,13 @@ impl Learned {
             Access::Write => &mut self.written,
         };
         paths.insert(path.to_path_buf(), path.as_os_str().len());
+    }
+
+    /// A connection to a socket at a path was denied. What gives away the machine is not proposed.
+    pub(crate) fn socket(&mut self, path: &Path) {
+        if policy::gives_away(path).is_none() {
+            self.sockets.insert(path.to_path_buf(), path.as_os_str().len());
+        }
     }
 
     /// A connection was denied.
@@ -102,7 +111,8 @@ impl Learned {
                 unconnected.insert(rule.to_string());
             }
         }
-        if domains.is_empty() && ports.is_empty() {
+        let sockets = outermost(self.sockets.entries());
+        if domains.is_empty() && ports.is_empty() && sockets.is_empty() {
             return None;
         }
         let mut text = String::from("[network]\n");
@@ -117,6 +127,9 @@ impl Learned {
         if !ports.is_empty() {
             let entries: Vec<_> = ports.iter().map(u16::to_string).collect();
             text.push_str(&format!("allow_local_ports = [{}]\n", entries.join(", ")));
+        }
+        if !sockets.is_empty() {
+            text.push_str(&format!("allow_unix = [{}]\n", sockets.join(", ")));
         }
         Some(text)
     }

@@ -46,6 +46,7 @@ mod prepare;
 mod report;
 mod request;
 mod scan;
+mod sockets;
 mod spawn;
 mod survey;
 mod sweep;

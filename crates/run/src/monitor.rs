@@ -151,6 +151,9 @@ impl<'a, 's> Monitor<'a, 's> {
             context: &self.setup.context,
             protections: &self.protections,
         };
+        if attempt.operation == Operation::Connect {
+            return Some(explainer.connection(&path));
+        }
         Some(explainer.explain(access, &path, attempt.operation == Operation::MakeDirectory))
     }
 
@@ -232,6 +235,7 @@ impl Rules for Monitor<'_, '_> {
     fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool {
         match operation {
             Operation::MakeDirectory => self.quiet.covers_new_directory(path),
+            Operation::Connect => self.quiet.covers_connection(path),
             operation if operation.writes() => self.quiet.covers_write(path) || self.is_draft(path),
             _ => self.quiet.covers(path) || self.is_program(path.as_path()),
         }
@@ -301,7 +305,9 @@ impl Rules for Monitor<'_, '_> {
         let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
         let reason = self.reason(access, attempt);
         let grantable = reason.as_ref().is_none_or(|reason| reason.rule != Rule::Protected);
-        if grantable {
+        if attempt.operation == Operation::Connect {
+            self.learned.socket(&attempt.path);
+        } else if grantable {
             let makes = attempt.operation == Operation::MakeDirectory;
             let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
             self.learned.path(access, &path);

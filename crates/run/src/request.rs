@@ -24,6 +24,8 @@ pub struct Request {
     pub allow_read: Vec<String>,
     /// Paths that may be written, besides those of the configuration.
     pub allow_write: Vec<String>,
+    /// Sockets of the host that may be connected to, besides those of the configuration.
+    pub allow_unix: Vec<String>,
     /// Hosts that may be reached, besides those of the configuration.
     pub allow_domain: Vec<String>,
     /// Accept a workspace that contains the home directory.

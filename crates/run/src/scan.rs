@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Cause, Level};
+use model::{AbsPath, Cause, Level, Sourced};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
-use policy::{Context, Policy};
+use policy::{Context, PathRule, Policy};
 
 use crate::build_files::{BuildFiles, names_toolchain};
 use facts::git_config::{Base, named_files};
@@ -23,6 +24,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) unreadable: Vec<AbsPath>,
     pub(crate) heads: Vec<AbsPath>,
     pub(crate) build: BuildFiles,
+    /// Sockets, whoever has bound them.
+    pub(crate) sockets: Vec<AbsPath>,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// Whether the targets of links are marked too.
@@ -42,16 +45,22 @@ impl<'a> Scan<'a> {
             unreadable: Vec::new(),
             heads: Vec::new(),
             build: BuildFiles::default(),
+            sockets: Vec::new(),
             left_out: Vec::new(),
             follows: true,
         }
     }
 
     /// What rules grant and no rule denies.
-    pub(crate) fn grants(&mut self, policy: &Policy, context: &Context) -> Vec<Grant> {
+    pub(crate) fn grants<'r>(
+        &mut self,
+        rules: impl Iterator<Item = (&'r Sourced<PathRule>, bool)>,
+        policy: &Policy,
+        context: &Context,
+    ) -> Vec<Grant> {
         let workspace = &context.workspace;
         let mut grants = Vec::new();
-        for (rule, write) in plan::granting(policy, context) {
+        for (rule, write) in rules {
             let Some(prefix) = rule.value.prefix(workspace) else { continue };
             let why = Cause::Grant { rule: rule.value.text().into(), origin: rule.origin.clone() };
             let mut add = |path: &AbsPath| {
@@ -218,6 +227,9 @@ impl<'a> Scan<'a> {
         self.build.note(path, kind);
         if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
             self.heads.push(path.parent());
+        }
+        if kind.is_socket() {
+            self.sockets.push(path.clone());
         }
         // After the run, what was hidden from it is checked like anything else.
         let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();

@@ -17,6 +17,7 @@ use crate::build_files::BuildFiles;
 use crate::created::Created;
 use crate::prepare::Purpose;
 use crate::scan::{Scan, entry};
+use crate::sockets;
 use crate::user::user;
 use crate::worktree::worktree;
 
@@ -58,7 +59,9 @@ pub(crate) fn survey(
     let home = scan.resolver.resolve(context.home.as_path());
     // Home is not a toolchain, however a variable spells it.
     entries.retain(|path, _| !home.as_ref().is_ok_and(|home| home.as_path().starts_with(path)));
-    let mut grants = scan.grants(policy, context);
+    let mut grants = scan.grants(plan::granting(policy, context), policy, context);
+    let granting = policy.network.allow_unix.iter().map(|rule| (rule, false));
+    let unix_grants = sockets::granted(scan.grants(granting, policy, context));
     let created = match purpose {
         Purpose::Plan => Created::default(),
         Purpose::Run => Created::of(&mut grants, context),
@@ -87,6 +90,11 @@ pub(crate) fn survey(
         scan.protect_home(&context.home);
     }
     agent.copied.retain(|(from, _)| scan.protections.hidden_by(from).is_none());
+    let seen = grants.iter().map(|grant| &grant.path).chain([&context.workspace]).chain(&there);
+    let seen: Vec<_> = seen.collect();
+    let mut host_sockets = std::mem::take(&mut scan.sockets);
+    host_sockets.extend(sockets::bound_in(&seen));
+    host_sockets.retain(|path| sockets::is_served(path, &unix_grants));
     let Scan { mut marked, dangling, unreadable, heads, left_out, build, .. } = scan;
     let repositories =
         heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
@@ -99,6 +107,8 @@ pub(crate) fn survey(
         settings,
         marked,
         grants,
+        unix_grants,
+        host_sockets,
         worktree,
         identity,
         user: user(&environment),

@@ -362,6 +362,36 @@ pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> i
     check(c_long::from(done))
 }
 
+/// Connects a socket to an address, as the bytes of the call give it. A connection that does not come
+/// about at once fails with EINTR instead of waiting: whether the socket waits is a flag that the
+/// process can change meanwhile, so a timer interrupts the call, again and again until it returns.
+pub(crate) fn connect_briefly(socket: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> {
+    extern "C" fn interrupt(_: c_int) {}
+    let length = libc::socklen_t::try_from(address.len())
+        .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    let often = libc::timeval { tv_sec: 0, tv_usec: 1_000 };
+    let (timer, none) = (
+        libc::itimerval { it_interval: often, it_value: often },
+        // SAFETY: an all-zero timer is valid, and is one that is not set.
+        unsafe { std::mem::zeroed::<libc::itimerval>() },
+    );
+    // SAFETY: the handler does nothing, so it may run at any time; all structures live through the
+    // calls, and the kernel only reads them and the address.
+    unsafe {
+        // An all-zero action has no flags, so that the interrupted call is not restarted.
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = interrupt as extern "C" fn(c_int) as usize;
+        libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
+        let set = signal_set(&[libc::SIGALRM]);
+        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
+        let done = libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length);
+        let done = check(c_long::from(done));
+        libc::setitimer(libc::ITIMER_REAL, &raw const none, std::ptr::null_mut());
+        done
+    }
+}
+
 /// Whether the caller of a notification still waits: its process ID cannot have been reused then.
 pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {
     // SAFETY: the kernel reads eight bytes from `id`.

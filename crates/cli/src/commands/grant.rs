@@ -1,4 +1,4 @@
-//! `ringwall grant read|write|domain X`.
+//! `ringwall grant read|write|unix|domain X`.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -20,6 +20,11 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
     let (grant, target) = match verb {
         GrantVerb::Read { path, target } => (Grant::Read(rule(&path, &places)?), target),
         GrantVerb::Write { path, target } => (Grant::Write(rule(&path, &places)?), target),
+        GrantVerb::Unix { path, yes, target } => {
+            let rule = rule(&path, &places)?;
+            consent(&path, &places, yes)?;
+            (Grant::Unix(rule), target)
+        }
         GrantVerb::Domain { name, target } => {
             let rule = DomainRule::parse(&name).map_err(Failure::usage)?;
             (Grant::Domain(rule), target)
@@ -49,6 +54,23 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Some sockets give away more than any file: their grant wants a person, or `--yes`.
+fn consent(typed: &str, places: &Places, yes: bool) -> Result<(), Failure> {
+    let at = model::absolute(typed, &places.cwd, &places.home).map_err(Failure::usage)?;
+    // A link to such a socket is one, too.
+    let real = at.canonicalize().unwrap_or_else(|_| at.clone());
+    let Some(what) = policy::gives_away(&real).or_else(|| policy::gives_away(&at)) else {
+        return Ok(());
+    };
+    let shown = plain(&real.display().to_string());
+    let question = format!("{shown}: {what}. Allow connections to it?");
+    if yes || (terminal::is_attended() && terminal::confirm(&question)) {
+        return Ok(());
+    }
+    Err(Failure::usage(format!("{shown} is not granted: {what}"))
+        .hint("pass `--yes` if that is what you want"))
 }
 
 /// The entry for a path as the user typed it. The shell has already expanded wildcards, so any that

@@ -135,7 +135,7 @@ peer = socket.socket(socket.AF_UNIX)
 peer.connect("socket")
 _, brought, _, _ = socket.recv_fds(peer, 1, 1)
 print(len(brought))
-for name, flags in ("new", os.O_WRONLY | os.O_CREAT), ("secret.txt", os.O_WRONLY | os.O_TRUNC):
+for name, flags in ("new", os.O_WRONLY | os.O_CREAT), ("secret.txt", os.O_WRONLY | os.O_TRUNC), ("secret.txt", os.O_RDONLY):
     try:
         os.open(name, flags, dir_fd=brought[0])
         print("opened", name)
@@ -148,7 +148,7 @@ for name, flags in ("new", os.O_WRONLY | os.O_CREAT), ("secret.txt", os.O_WRONLY
         let mut server = server.spawn().unwrap();
         let mut said = std::io::BufReader::new(server.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut said, &mut String::new()).unwrap();
-        let ran = env.run(&["--attribution", "inferred"], USE);
+        let ran = env.run(&["--attribution", "inferred", "--allow-unix", "socket"], USE);
         let _ = server.kill();
         server.wait().unwrap();
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "1\n"), "{ran:?}");

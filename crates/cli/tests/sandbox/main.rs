@@ -38,4 +38,5 @@ mod small_holes;
 mod tools;
 mod traces;
 mod tty;
+mod unix_sockets;
 mod work;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use model::{Access, Remedy};
+use model::{AbsPath, Access, Remedy};
 
 use crate::Context;
 
@@ -11,6 +11,13 @@ pub fn grant(context: &Context, access: Access, path: &Path) -> Remedy {
     let rule = crate::PathRule::quote(&path.display().to_string());
     let (path, file) = (path.to_path_buf(), context.grant_file.clone());
     Remedy::Grant { access, path, entry: toml_text(&rule), file }
+}
+
+/// The grant that would allow connections to a socket of the host.
+pub fn grant_unix(context: &Context, socket: &AbsPath) -> Remedy {
+    let entry = toml_text(&crate::PathRule::quote(&socket.to_string()));
+    let (path, file) = (socket.as_path().to_path_buf(), context.grant_file.clone());
+    Remedy::GrantUnix { path, entry, file }
 }
 
 /// A text as TOML would need it.

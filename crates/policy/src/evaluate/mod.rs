@@ -5,7 +5,7 @@ mod message;
 mod paths;
 mod settings;
 
-pub use message::grant as remedy;
+pub use message::{grant as remedy, grant_unix as unix_remedy};
 use model::{Action, Decision, Facts, Host, Opaque, Origin, Reason, Remedy, Rule};
 
 use crate::shell::Scene;

@@ -27,8 +27,8 @@ pub fn version() -> i32 {
 /// device can be written on a read-only mount, and an open descriptor, inherited or received over a
 /// socket, bypasses them. So Landlock denies every write outside of what the plan allows, whatever
 /// the mounts say, and keeps signals and abstract sockets inside. Reads are left to the mounts,
-/// because every open would pay for the check, unless a directory was inherited: then reads are
-/// allowed below the root only. (A read inside that Landlock denies never reaches the tripwire, and
+/// because every open would pay for the check, unless a directory was inherited or can be received from
+/// a server of the host: then reads are allowed below the root only. (A read inside that Landlock denies never reaches the tripwire, and
 /// would not be reported.) Truncation costs as much, and needs a rule only where a file was inherited
 /// that must not be written.
 pub(crate) struct LandlockRules<'a> {
@@ -52,9 +52,11 @@ impl<'a> LandlockRules<'a> {
         let abi = ABI::from(version);
         let (all, read) = (AccessFs::from_all(abi), AccessFs::from_read(abi));
         let reach = stdio::reach();
-        // Files that are created later are handed over by descriptor as well.
+        // Files that are created later are handed over by descriptor as well, and a server of the host
+        // can hand over any.
         let reads = enforcement == Enforcement::Landlock
             || reach == Reach::Directory
+            || !plan.unix_sockets.is_empty()
             || !plan.granted_later.is_empty();
         let handled = if reads {
             all

@@ -72,6 +72,10 @@ const GIT_SETTINGS: &str = ".gitconfig";
 const GIT_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
 
 fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> {
+    // Landlock does not close sockets, and the directory around one would have to be listed.
+    if piece.why == Cause::HostSocket {
+        return None;
+    }
     let kind = match &piece.kind {
         kind @ (Kind::Read | Kind::Write | Kind::Pinned | Kind::Closed | Kind::Device) => {
             kind.clone()

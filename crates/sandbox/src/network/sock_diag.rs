@@ -4,6 +4,8 @@
 //! the kernel walks its whole hash table, which takes milliseconds on a large machine however few
 //! connections there are.
 
+mod unix;
+
 use std::cell::Cell;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -11,6 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use model::{Caller, Transport};
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, netlink};
+
+pub(crate) use self::unix::UnixSocket;
 
 /// A netlink socket of the network namespace in which it was created, wherever it is used.
 #[derive(Debug)]

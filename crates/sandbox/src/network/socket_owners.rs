@@ -24,6 +24,11 @@ impl SocketOwners {
         Self { diag: diag.map(SockDiag::from), last: Cell::new(None) }
     }
 
+    /// What the kernel says about the sockets of the run's network.
+    pub(crate) fn diag(&self) -> Option<&SockDiag> {
+        self.diag.as_ref()
+    }
+
     /// The program, in a view of the processes that it is one of.
     pub(crate) fn find(&self, view: BorrowedFd<'_>, caller: &Caller) -> Option<Program> {
         let answer = self.diag.as_ref().map_or(Answer::Silent, |diag| diag.socket_of(caller));

@@ -32,6 +32,7 @@ use crate::launch::{End, Launch, Outcome, SandboxError};
 use crate::monitor::{Monitor, Ruling};
 use crate::network::listeners::Listeners;
 use crate::network::socket_owners::SocketOwners;
+use crate::observe::notify::Connects;
 use crate::observe::planned_paths::PlannedPaths;
 use crate::observe::program;
 use crate::observe::tripwire::Tripwire;
@@ -74,6 +75,7 @@ pub(crate) struct Supervisor<'a> {
     changed: bool,
     processes: Option<OwnedFd>,
     drafts: Drafts,
+    connects: Connects,
     /// The directories that are private to the run.
     private: Vec<(AbsPath, OwnedFd)>,
     /// A view of the tripwire without mounts on it.
@@ -188,6 +190,7 @@ impl<'a> Supervisor<'a> {
             changed: true,
             processes: None,
             drafts: Drafts::default(),
+            connects: Connects::default(),
             private: Vec::new(),
             bare: None,
             command: None,
@@ -264,6 +267,7 @@ impl<'a> Supervisor<'a> {
                 return next;
             }
         }
+        self.connects.retry(self.listener.as_ref());
         self.over_limit()
     }
 
@@ -364,7 +368,8 @@ impl<'a> Supervisor<'a> {
         }
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
         let grace = self.terminated.map(|since| GRACE.saturating_sub(since.elapsed()));
-        [self.wall_time_left(), idle, grace].into_iter().flatten().min()
+        let connects = self.connects.timeout();
+        [self.wall_time_left(), idle, grace, connects].into_iter().flatten().min()
     }
 
     /// How much of `wall_seconds` is left.

@@ -68,6 +68,8 @@ impl Supervisor<'_> {
             processes: self.processes.as_ref(),
             private: &self.private,
             drafts: &mut self.drafts,
+            connects: &mut self.connects,
+            network: self.socket_owners.diag(),
         };
         if self.started.is_some() {
             self.activity.happened();
@@ -104,6 +106,7 @@ impl Supervisor<'_> {
                     }
                 }
             }
+            Judged::Pending => {}
             Judged::Lend => notify::lend(listener, &notification),
             Judged::Draft(path) => {
                 notify::lend_file(listener, &notification, self.drafts.begin(&path));

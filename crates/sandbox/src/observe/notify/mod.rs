@@ -3,9 +3,10 @@
 //!
 //! A process can change its memory while it is read. So [`Ruling::Continue`] allows nothing: it
 //! hands the call back to the kernel, whose mounts and Landlock rules decide. The supervisor itself
-//! only denies, with two exceptions: a file that was granted before it existed, and the next version
-//! of a file that may be written.
+//! only denies, with three exceptions: a file that was granted before it existed, the next version
+//! of a file that may be written, and connections.
 
+mod connect;
 mod links;
 mod read;
 #[cfg(test)]
@@ -15,13 +16,15 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use model::{AbsPath, Kind, Net, Piece, Plan};
+use model::{AbsPath, Kind, Piece, Plan};
 use rustix::fs::{FileType, OFlags};
 
+pub(crate) use self::connect::Connects;
 use self::links::Links;
-use self::read::{absolute, is_beyond_us, is_stream, named, read_address};
+use self::read::{absolute, is_beyond_us, named, read_address};
 use crate::child::stdio;
 use crate::monitor::{self, Monitor, Ruling, Source};
+use crate::network::sock_diag::SockDiag;
 use crate::observe::program::Program;
 use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
 use crate::supervisor::drafts::Drafts;
@@ -44,6 +47,8 @@ pub(crate) enum Judged {
     Draft(AbsPath),
     /// Success, once the draft has become the content of the file it is for.
     Publish(AbsPath, AbsPath),
+    /// Nothing yet: [`Connects`] answers the call.
+    Pending,
 }
 
 const CONTINUE: Judged = Judged::Ruled(Ruling::Continue);
@@ -66,6 +71,9 @@ pub(crate) struct Watcher<'a> {
     /// The directories that are private to the run.
     pub(crate) private: &'a [(AbsPath, OwnedFd)],
     pub(crate) drafts: &'a mut Drafts,
+    pub(crate) connects: &'a mut Connects,
+    /// The sockets of the run's own network.
+    pub(crate) network: Option<&'a SockDiag>,
 }
 
 impl Watcher<'_> {
@@ -104,12 +112,10 @@ impl Watcher<'_> {
                 Call { operation: Operation::Execute, path, second: None, flags: 0 }
             }
             Described::Connect { socket, address, length } => {
-                let Some(target) = read_address(listener, notification, address, length) else {
-                    return CONTINUE;
-                };
-                return self.connect(pid, socket, target);
+                return self.connect(listener, notification, (socket, address, length));
             }
-            Described::Bind { address, length } => {
+            Described::Bind { socket, address, length } => {
+                self.binds(pid, socket);
                 let Some(Address::Path(path)) =
                     read_address(listener, notification, address, length)
                 else {
@@ -381,31 +387,6 @@ impl Watcher<'_> {
         }
         let name = named.file_name()?;
         Some(self.monitor.resolve(named.parent()?, &links)?.join(name))
-    }
-
-    fn connect(&mut self, pid: u32, socket: i32, target: Address) -> Judged {
-        match target {
-            Address::Path(path) => {
-                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
-                let Some(path) = self.leads(&named, true, pid) else { return CONTINUE };
-                if self.plan.allows(&path, false) || path.as_path().symlink_metadata().is_err() {
-                    return CONTINUE;
-                }
-                let operation = Operation::Connect;
-                let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
-                self.rule(Source::Syscall, &attempt)
-            }
-            Address::Ip(target) if self.plan.network == Net::Own => {
-                let ip = target.ip().to_canonical();
-                let own = self.own_root && self.is_ours(ip, target.port());
-                if own || !is_stream(pid, socket) {
-                    return CONTINUE;
-                }
-                let program = Program::look_up_here(pid);
-                Judged::Ruled(self.monitor.deny_connection(target, &program))
-            }
-            _ => CONTINUE,
-        }
     }
 }
 

@@ -25,18 +25,23 @@ pub(super) fn read_address(
     sys::notification_is_valid(listener, notification.id).then(|| syscalls::address(part))
 }
 
-/// Whether a process's socket is for a stream. A datagram socket that is "connected" sends nothing
-/// yet; programs do that to learn their own address.
-pub(super) fn is_stream(pid: u32, socket: i32) -> bool {
-    let stolen = || -> Option<OwnedFd> {
-        let pid = rustix::process::Pid::from_raw(pid.cast_signed())?;
-        let process =
-            rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()?;
-        let flags = rustix::process::PidfdGetfdFlags::empty();
-        rustix::process::pidfd_getfd(process, socket, flags).ok()
+/// A descriptor of a thread, as one of this process.
+pub(super) fn take(thread: u32, descriptor: i32) -> rustix::io::Result<OwnedFd> {
+    use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
+    // PIDFD_THREAD, which rustix does not name.
+    let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
+    let open = |id: u32, flags| {
+        let id = Pid::from_raw(id.cast_signed()).ok_or(rustix::io::Errno::SRCH)?;
+        rustix::process::pidfd_open(id, flags)
     };
-    let kind = stolen().map(|socket| rustix::net::sockopt::socket_type(&socket));
-    !matches!(kind, Some(Ok(kind)) if kind != rustix::net::SocketType::STREAM)
+    // Before Linux 6.9 only the first thread has one. The others have its descriptors, as a rule; and
+    // whatever is taken here is what is acted on.
+    let process = open(thread, of_thread).or_else(|_| {
+        let status = std::fs::read_to_string(format!("/proc/{thread}/status")).unwrap_or_default();
+        let group = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
+        open(group.unwrap_or(thread), PidfdFlags::empty())
+    })?;
+    rustix::process::pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty())
 }
 
 /// The path that an argument names, made absolute, links not yet followed.

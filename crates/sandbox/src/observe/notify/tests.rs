@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Base, Level, Limits, OutboundPorts};
+use model::{Base, Level, Limits, Net, OutboundPorts};
 
 use super::*;
 use crate::monitor::tests::Fake;
@@ -46,6 +46,7 @@ impl Place {
             links: Vec::new(),
             copies: Vec::new(),
             granted_later: vec![path("outside/later")],
+            unix_sockets: Vec::new(),
             environment: Vec::new(),
             network: Net::Own,
             ports: OutboundPorts::default(),
@@ -77,6 +78,8 @@ impl Place {
             processes: None,
             private: &[],
             drafts: &mut Drafts::default(),
+            connects: &mut Connects::default(),
+            network: None,
         };
         let argument = PathArgument {
             directory: 0,

@@ -41,6 +41,8 @@ pub enum Described {
     },
     /// `bind`, which leaves a socket at the path of its [`address`].
     Bind {
+        /// The descriptor.
+        socket: i32,
         /// The address.
         address: u64,
         /// Its length.
@@ -100,7 +102,7 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
         libc::SYS_openat2 => {
             Described::OpenHow { directory: int(a0), pointer: a1, how: a2, size: a3 }
         }
-        libc::SYS_bind => Described::Bind { address: a1, length: low(a2) },
+        libc::SYS_bind => Described::Bind { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_connect => Described::Connect { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_execve => Described::Execute { path: PathArgument::here(a0), arguments: a1 },
         libc::SYS_execveat => {
