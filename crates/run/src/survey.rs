@@ -93,7 +93,7 @@ pub(crate) fn survey(
     let seen = grants.iter().map(|grant| &grant.path).chain([&context.workspace]).chain(&there);
     let seen: Vec<_> = seen.collect();
     let mut host_sockets = std::mem::take(&mut scan.sockets);
-    host_sockets.extend(sockets::bound_in(&seen));
+    host_sockets.extend(sockets::bound_in(&seen, &grants));
     host_sockets.retain(|path| sockets::is_served(path, &unix_grants));
     let Scan { mut marked, dangling, unreadable, heads, left_out, build, .. } = scan;
     let repositories =

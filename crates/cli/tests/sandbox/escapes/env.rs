@@ -50,6 +50,7 @@ version = 1
 [violation]
 action = "deny"
 [filesystem]
+allow_write = ["ground"]
 deny_read = ["**/*.pem"]
 deny_write = ["project/frozen.txt", "project/frozen"]
 [limits]
@@ -81,7 +82,9 @@ impl EscapeEnv {
         for dir in RENEWED {
             std::fs::remove_dir_all(env.path(dir)).unwrap_or_default();
         }
-        std::fs::create_dir_all(env.path("kept")).unwrap();
+        for dir in ["kept", "ground"] {
+            std::fs::create_dir_all(env.path(dir)).unwrap();
+        }
         env.own();
         let made = env
             .command("/bin/bash")

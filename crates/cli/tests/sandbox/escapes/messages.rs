@@ -52,6 +52,71 @@ stream.sendall(MARK.encode())
     )
     .after_outside("exec 7<$RUN"),
     python(
+        "a socket of the host in a directory that is granted",
+        Heard,
+        "
+stream = socket.socket(socket.AF_UNIX)
+stream.connect(YARD + '/ground/service.sock')
+stream.sendall(MARK.encode())
+",
+    ),
+    python(
+        "a socket of the host in a directory that is granted, renamed",
+        Heard,
+        "
+try:
+    os.rename(YARD + '/ground/service.sock', YARD + '/ground/renamed.sock')
+    name = YARD + '/ground/renamed.sock'
+except OSError:
+    name = YARD + '/ground/service.sock'
+try:
+    stream = socket.socket(socket.AF_UNIX)
+    stream.connect(name)
+    stream.sendall(MARK.encode())
+finally:
+    os.rename(name, YARD + '/ground/service.sock')
+",
+    ),
+    python(
+        "a socket of the host in a directory that is granted, by another name",
+        Heard,
+        "
+os.link(YARD + '/ground/service.sock', YARD + '/ground/linked.sock')
+stream = socket.socket(socket.AF_UNIX)
+try:
+    stream.connect(YARD + '/ground/linked.sock')
+    stream.sendall(MARK.encode())
+finally:
+    os.unlink(YARD + '/ground/linked.sock')
+",
+    ),
+    python(
+        "a socket of the host in a directory that is granted, by a descriptor",
+        Heard,
+        "
+opened = os.open(YARD + '/ground/service.sock', os.O_PATH)
+stream = socket.socket(socket.AF_UNIX)
+stream.connect(f'/proc/self/fd/{opened}')
+stream.sendall(MARK.encode())
+",
+    ),
+    python(
+        "a socket of the host in a directory that is granted, for datagrams",
+        Heard,
+        "
+datagram = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+datagram.sendto(MARK.encode(), YARD + '/ground/notes.sock')
+",
+    ),
+    python(
+        "a socket of the host in a directory that is granted, by a message with an address",
+        Heard,
+        "
+pair = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+pair[0].sendmsg([MARK.encode()], [], 0, YARD + '/ground/notes.sock')
+",
+    ),
+    python(
         "a socket for datagrams",
         Heard,
         "

@@ -61,6 +61,8 @@ except OSError:
     facts['PORT_6'] = facts['DATAGRAM_PORT_6'] = 0
 listen('_', socket.AF_UNIX, socket.SOCK_STREAM, 'service.sock')
 listen('_', socket.AF_UNIX, socket.SOCK_DGRAM, 'notes.sock')
+listen('_', socket.AF_UNIX, socket.SOCK_STREAM, '../ground/service.sock')
+listen('_', socket.AF_UNIX, socket.SOCK_DGRAM, '../ground/notes.sock')
 listen('_', socket.AF_UNIX, socket.SOCK_STREAM, f'\0{name}')
 listen('_', socket.AF_UNIX, socket.SOCK_DGRAM, f'\0{name}-notes')
 facts['ABSTRACT'] = name
