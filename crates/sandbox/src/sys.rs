@@ -364,32 +364,39 @@ pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> i
 
 /// Connects a socket to an address, as the bytes of the call give it. A connection that does not come
 /// about at once fails with EINTR instead of waiting: whether the socket waits is a flag that the
-/// process can change meanwhile, so a timer interrupts the call, again and again until it returns.
+/// process can change meanwhile.
 pub(crate) fn connect_briefly(socket: BorrowedFd<'_>, address: &[u8]) -> io::Result<()> {
-    extern "C" fn interrupt(_: c_int) {}
     let length = libc::socklen_t::try_from(address.len())
         .map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    briefly(|| {
+        // SAFETY: the address lives through the call, which reads `length` bytes of it.
+        let done = unsafe { libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length) };
+        check(c_long::from(done))
+    })
+}
+
+/// Does something that could wait for what the run withholds. A timer interrupts its system calls, again
+/// and again until it returns.
+pub(crate) fn briefly<T>(act: impl FnOnce() -> T) -> T {
+    extern "C" fn interrupt(_: c_int) {}
     let often = libc::timeval { tv_sec: 0, tv_usec: 1_000 };
-    let (timer, none) = (
-        libc::itimerval { it_interval: often, it_value: often },
-        // SAFETY: an all-zero timer is valid, and is one that is not set.
-        unsafe { std::mem::zeroed::<libc::itimerval>() },
-    );
+    let never = libc::timeval { tv_sec: 0, tv_usec: 0 };
+    let timer = libc::itimerval { it_interval: often, it_value: often };
+    let none = libc::itimerval { it_interval: never, it_value: never };
     // SAFETY: the handler does nothing, so it may run at any time; all structures live through the
-    // calls, and the kernel only reads them and the address.
+    // calls, which only read them. An all-zero action has no flags, so that calls are not restarted.
     unsafe {
-        // An all-zero action has no flags, so that the interrupted call is not restarted.
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = interrupt as extern "C" fn(c_int) as usize;
         libc::sigaction(libc::SIGALRM, &raw const action, std::ptr::null_mut());
         let set = signal_set(&[libc::SIGALRM]);
         libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
         libc::setitimer(libc::ITIMER_REAL, &raw const timer, std::ptr::null_mut());
-        let done = libc::connect(socket.as_raw_fd(), address.as_ptr().cast(), length);
-        let done = check(c_long::from(done));
-        libc::setitimer(libc::ITIMER_REAL, &raw const none, std::ptr::null_mut());
-        done
     }
+    let done = act();
+    // SAFETY: the structure lives through the call, which only reads it.
+    unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const none, std::ptr::null_mut()) };
+    done
 }
 
 /// Whether the caller of a notification still waits: its process ID cannot have been reused then.

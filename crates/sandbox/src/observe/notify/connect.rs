@@ -21,7 +21,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, sockopt};
 
-use super::read::{absolute, read_address, take};
+use super::read::{Taken, absolute, read_address, take};
 use super::{CONTINUE, Judged, Watcher, errno};
 use crate::child::mounts::open_without_links;
 use crate::monitor::{Ruling, Source};
@@ -39,6 +39,9 @@ const LONGEST_UNIX: usize = 110;
 /// recognised as the run's own.
 const MOST_BOUND: usize = 65_536;
 
+/// How many connections can wait. Each keeps descriptors of the supervisor, which it needs for more.
+const MOST_WAITING: usize = 128;
+
 /// Connections that the supervisor makes for the run.
 #[derive(Debug, Default)]
 pub(crate) struct Connects {
@@ -55,7 +58,7 @@ struct Waiting {
     /// The call, which has no answer yet.
     id: u64,
     notification: Box<Notification>,
-    socket: OwnedFd,
+    socket: Taken,
     to: To,
     /// When the process wants an answer, and which (`SO_SNDTIMEO`).
     until: Option<(Instant, i32)>,
@@ -114,7 +117,7 @@ impl Connects {
     }
 
     /// Notes that the run is about to bind a socket.
-    fn binds(&mut self, socket: &OwnedFd) {
+    fn binds(&mut self, socket: &Taken) {
         let inode = rustix::fs::fstat(socket).ok().and_then(|stat| u32::try_from(stat.st_ino).ok());
         if let Some(inode) = inode
             && self.bound.len() < MOST_BOUND
@@ -125,7 +128,7 @@ impl Connects {
     }
 
     /// Makes a connection, and answers the call; later, if it has to wait.
-    fn make(&mut self, notification: &Notification, socket: OwnedFd, to: To) -> Judged {
+    fn make(&mut self, notification: &Notification, socket: Taken, to: To) -> Judged {
         match finish(sys::connect_briefly(socket.as_fd(), &to.address()), false) {
             Some(Reply::Done) => Judged::Done,
             Some(Reply::Errno(error)) => errno(error),
@@ -133,6 +136,9 @@ impl Connects {
                 let until = sockopt::socket_timeout(&socket, sockopt::Timeout::Send).ok().flatten();
                 let stream = matches!(to, To::File(_));
                 let error = if stream { libc::EAGAIN } else { libc::EINPROGRESS };
+                if self.waiting.len() >= MOST_WAITING {
+                    return errno(error);
+                }
                 self.waiting.push(Waiting {
                     id: notification.id,
                     notification: Box::new(*notification),
@@ -158,7 +164,7 @@ fn finish(done: io::Result<()>, again: bool) -> Option<Reply> {
 }
 
 /// Whether a connection over TCP is still being made: the kernel says when to look again.
-fn is_established_later(socket: &OwnedFd) -> bool {
+fn is_established_later(socket: &Taken) -> bool {
     let internet =
         matches!(sockopt::socket_domain(socket), Ok(AddressFamily::INET | AddressFamily::INET6));
     let mut polled = [PollFd::new(socket, PollFlags::OUT)];
@@ -248,7 +254,7 @@ impl Watcher<'_> {
     fn connect_internet(
         &mut self,
         notification: &Notification,
-        socket: OwnedFd,
+        socket: Taken,
         bytes: Vec<u8>,
     ) -> Judged {
         match syscalls::address(&bytes) {
@@ -278,7 +284,7 @@ impl Watcher<'_> {
     fn connect_unix(
         &mut self,
         notification: &Notification,
-        socket: OwnedFd,
+        socket: Taken,
         bytes: Vec<u8>,
     ) -> Judged {
         match syscalls::address(&bytes) {

@@ -1,7 +1,7 @@
 //! What a waiting call names, read from the memory and the descriptors of its process.
 
 use std::ffi::OsString;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -25,8 +25,26 @@ pub(super) fn read_address(
     sys::notification_is_valid(listener, notification.id).then(|| syscalls::address(part))
 }
 
+/// A descriptor of a process of the run. If the process closes its own meanwhile, this is the last one,
+/// and closing it could take as long as the process has asked for (`SO_LINGER`).
+#[derive(Debug)]
+pub(super) struct Taken(Option<OwnedFd>);
+
+impl AsFd for Taken {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // It is there until it is dropped. No descriptor has this number.
+        self.0.as_ref().map_or(rustix::fs::CWD, AsFd::as_fd)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        sys::briefly(|| drop(self.0.take()));
+    }
+}
+
 /// A descriptor of a thread, as one of this process.
-pub(super) fn take(thread: u32, descriptor: i32) -> rustix::io::Result<OwnedFd> {
+pub(super) fn take(thread: u32, descriptor: i32) -> rustix::io::Result<Taken> {
     use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags};
     // PIDFD_THREAD, which rustix does not name.
     let of_thread = PidfdFlags::from_bits_retain(libc::O_EXCL.cast_unsigned());
@@ -41,7 +59,8 @@ pub(super) fn take(thread: u32, descriptor: i32) -> rustix::io::Result<OwnedFd> 
         let group = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok());
         open(group.unwrap_or(thread), PidfdFlags::empty())
     })?;
-    rustix::process::pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty())
+    let taken = rustix::process::pidfd_getfd(process, descriptor, PidfdGetfdFlags::empty())?;
+    Ok(Taken(Some(taken)))
 }
 
 /// The path that an argument names, made absolute, links not yet followed.
