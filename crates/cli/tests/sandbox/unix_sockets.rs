@@ -251,7 +251,7 @@ if __name__ == '__main__':
         let ran = env.run(way, &format!("/usr/bin/python3 sockets.py {places}"));
         let expected = "from a manager\nbusy\nno time\nall\n";
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected), "{way:?}: {ran:?}");
-        assert!(ran.events("violation").is_empty(), "{way:?}: {ran:?}");
+        assert!(ran.violations().is_empty(), "{way:?}: {ran:?}");
     });
 }
 
