@@ -15,7 +15,7 @@ use model::{Facts, Query};
 pub use git::{git_root, is_repository, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::{Elsewhere, Resolver};
-pub use text::{LARGEST_TEXT, read_small};
+pub use text::{LARGEST_TEXT, read_bytes, read_small};
 pub use walk::{Step, Visit, walk};
 
 /// Answers all questions at once.

@@ -4,14 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Cause, Level};
+use model::{AbsPath, Cause, FileText, Level};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, Policy};
 
-use facts::git_config::{Base, named_files};
+use facts::git_config::{Named, Role, named_files, users_files};
 
 /// The entries that the sandbox must hide or protect, while they are collected.
 pub(crate) struct Scan<'a> {
@@ -25,6 +26,11 @@ pub(crate) struct Scan<'a> {
     pub(crate) left_out: Vec<String>,
     /// Whether the targets of links are marked too.
     pub(crate) follows: bool,
+    pub(crate) workspace: AbsPath,
+    pub(crate) home: AbsPath,
+    /// What the user's own configuration makes git read and run in every repository, once it is
+    /// asked for.
+    pub(crate) users: Option<Vec<Named>>,
 }
 
 impl<'a> Scan<'a> {
@@ -41,6 +47,9 @@ impl<'a> Scan<'a> {
             heads: Vec::new(),
             left_out: Vec::new(),
             follows: true,
+            workspace: context.workspace.clone(),
+            home: context.home.clone(),
+            users: None,
         }
     }
 
@@ -294,6 +303,7 @@ impl<'a> Scan<'a> {
             && let Ok(git) = self.resolver.resolve(&git)
         {
             self.names_in(&git, GIT_NAMES.iter().map(Path::new));
+            self.named_by(&git, &path.parent());
         }
     }
 
@@ -303,23 +313,79 @@ impl<'a> Scan<'a> {
             self.mark_there(&path, Mark::ReadOnly);
         }
         if self.follows {
-            self.named_by(git);
+            self.named_by(git, &git.parent());
         }
     }
 
-    /// The files that a repository's configuration makes git read and run are part of it.
-    fn named_by(&mut self, git: &AbsPath) {
-        let checkout = git.parent();
-        for (from, path) in named_files(git.join("config".as_ref()).as_path()) {
-            let base = if from == Base::Itself { git } else { &checkout };
-            let Ok(path) = AbsPath::lexical(&base.as_path().join(path)) else { continue };
-            // Elsewhere nothing can be written, and a whole checkout cannot be made read-only.
-            if path.is_within(&checkout)
-                && !git.is_within(&path)
-                && !self.mark_there(&path, Mark::ReadOnly)
-            {
-                self.dangling.push(path);
+    /// A checkout around the workspace: what its configuration names may be in the workspace.
+    pub(crate) fn checkout_above(&mut self) {
+        let Some(top) = facts::git_root(self.workspace.as_path()) else { return };
+        let Ok(top) = AbsPath::lexical(&top) else { return };
+        if top == self.workspace {
+            return;
+        }
+        let git = top.join(".git".as_ref());
+        let own = facts::linked_git_dir(top.as_path()).and_then(|git| self.real(&git));
+        self.named_by(&own.unwrap_or(git), &top);
+    }
+
+    fn real(&mut self, path: &Path) -> Option<AbsPath> {
+        self.resolver.resolve(path).ok()
+    }
+
+    /// The files that a repository's configuration, or the user's own, makes git read and run in a
+    /// checkout are part of the repository.
+    fn named_by(&mut self, git: &AbsPath, checkout: &AbsPath) {
+        let common = match facts::read_small(git.join("commondir".as_ref()).as_path()) {
+            FileText::Text(text) => self.real(&git.as_path().join(text.trim())),
+            _ => None,
+        };
+        let home = self.home.clone();
+        let mut named: Vec<_> = [Some(git), common.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|dir| ["config", "config.worktree"].map(|name| dir.join(name.as_ref())))
+            .flat_map(|config| named_files(config.as_path(), home.as_path()))
+            .collect();
+        let users = self.users.get_or_insert_with(|| {
+            let files = users_files(home.as_path());
+            files.iter().flat_map(|file| named_files(file, home.as_path())).collect()
+        });
+        named.extend(users.iter().cloned());
+        for Named { path, role } in named {
+            let path = checkout.as_path().join(path);
+            self.protect_named(&path, role, git);
+        }
+    }
+
+    /// Protects a file that git reads or runs, and every link on the way to it.
+    fn protect_named(&mut self, path: &Path, role: Role, git: &AbsPath) {
+        let Some(name) = path.file_name() else { return };
+        let Some(Ok((parent, mut links))) = path.parent().map(|dir| self.resolver.follow(dir))
+        else {
+            return;
+        };
+        let path = parent.join(name);
+        if role == Role::Word && !is_program(path.as_path()) {
+            return;
+        }
+        let target = self.real(path.as_path()).unwrap_or_else(|| path.clone());
+        // Elsewhere nothing can be written.
+        if !path.is_within(&self.workspace) && !target.is_within(&self.workspace) {
+            return;
+        }
+        links.retain(|link| link.is_within(&self.workspace));
+        for link in links {
+            self.mark_there(&link, Mark::ReadOnly);
+        }
+        let whole = |dir: &AbsPath| git.is_within(dir) || self.workspace.is_within(dir);
+        if whole(&path) || whole(&target) {
+            // A whole checkout cannot be made read-only; the hooks in it can.
+            if role == Role::Hooks {
+                self.names_in(&target, HOOKS.iter().map(Path::new));
             }
+        } else if !self.mark_there(&path, Mark::ReadOnly) {
+            self.dangling.push(path);
         }
     }
 
@@ -333,6 +399,42 @@ impl<'a> Scan<'a> {
         }
     }
 }
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0)
+}
+
+/// The hooks that git knows.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
 
 /// What exists at a path.
 pub(crate) fn entry(path: &Path) -> Option<Entry> {

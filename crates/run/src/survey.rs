@@ -62,6 +62,9 @@ pub(crate) fn survey(
     for root in &roots {
         scan.look_through(root);
     }
+    if policy.level.value >= Level::Readwrite {
+        scan.checkout_above();
+    }
     // The run must not write the file that its events go to.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
     let output = output.and_then(|path| AbsPath::lexical(&path).ok());
