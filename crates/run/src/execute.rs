@@ -196,10 +196,16 @@ impl Run<'_> {
 
     /// Looks for what appeared under protected names, and reports it.
     fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Vec<Tampering> {
-        let Prepared { setup, machine, .. } = self.prepared;
+        let Prepared { setup, machine, unfinished, .. } = self.prepared;
         let worktree = machine.worktree.as_ref();
-        let found =
-            sweep::sweep(setup, &machine.grants, worktree, &monitor.new_names, self.started);
+        let found = sweep::sweep(
+            setup,
+            &machine.grants,
+            worktree,
+            &monitor.new_names,
+            unfinished,
+            self.started,
+        );
         for tampering in &found {
             let (run, tampering) = (monitor.run.clone(), tampering.clone());
             monitor.emit(Event::Tampering { run, tampering });

@@ -32,10 +32,12 @@
 //! process of its own for each run, also from a program with threads; it says what that program must
 //! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
+mod aside;
 mod checks;
 mod created;
 mod events;
 mod execute;
+mod git_state;
 mod learn;
 mod monitor;
 mod network;

@@ -8,6 +8,7 @@ use policy::NetworkRules;
 
 use crate::checks;
 use crate::created::Created;
+use crate::git_state::Unfinished;
 use crate::request::{Error, ErrorKind, Request};
 use crate::survey::{self, Survey};
 use config::setup::Setup;
@@ -18,6 +19,8 @@ pub struct Prepared {
     pub(crate) machine: Machine,
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) repositories: Vec<AbsPath>,
+    /// The operations of git that were not finished before the run.
+    pub(crate) unfinished: Unfinished,
     pub(crate) network: NetworkRules,
     /// What was created for the run; gone again with this value.
     #[expect(dead_code, reason = "kept for what happens when it is dropped")]
@@ -79,12 +82,14 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
+    let unfinished = Unfinished::before(&machine.marked, machine.worktree.as_ref());
     let notices = left_out;
     Ok(Prepared {
         setup,
         machine,
         dangling,
         repositories,
+        unfinished,
         network,
         created: [own, created],
         agent,

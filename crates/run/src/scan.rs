@@ -6,12 +6,15 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Cause, FileText, Level};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, Policy};
 
+use crate::aside::Opened;
+use crate::sweep;
 use facts::git_config::{Named, Role, named_files, users_files};
 
 /// The entries that the sandbox must hide or protect, while they are collected.
@@ -24,8 +27,9 @@ pub(crate) struct Scan<'a> {
     pub(crate) heads: Vec<AbsPath>,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
-    /// Whether the targets of links are marked too.
-    pub(crate) follows: bool,
+    /// When the run began that is over now. Then the targets of links are not marked, since they may
+    /// have existed before, and every git directory is searched as well.
+    pub(crate) since: Option<SystemTime>,
     pub(crate) workspace: AbsPath,
     pub(crate) home: AbsPath,
     /// What the user's own configuration makes git read and run in every repository, once it is
@@ -46,7 +50,7 @@ impl<'a> Scan<'a> {
             unreadable: Vec::new(),
             heads: Vec::new(),
             left_out: Vec::new(),
-            follows: true,
+            since: None,
             workspace: context.workspace.clone(),
             home: context.home.clone(),
             users: None,
@@ -113,7 +117,10 @@ impl<'a> Scan<'a> {
     }
 
     pub(crate) fn look_through(&mut self, root: &AbsPath) {
-        facts::walk(root, &mut |visit| match visit {
+        // Before a run, no mount can be placed at a path that is too long.
+        let walk = if self.since.is_some() { facts::walk_deep } else { facts::walk };
+        walk(root, &mut |visit| match visit {
+            Visit::Entry(path, _) if is_too_long(path) && !self.is_new(path) => Step::Into,
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
                 self.unreadable.push(path.clone());
@@ -223,7 +230,7 @@ impl<'a> Scan<'a> {
             self.heads.push(path.parent());
         }
         // After the run, what was hidden from it is checked like anything else.
-        let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();
+        let protects = self.since.is_some().then(|| self.protections.protects(path)).flatten();
         let Some(mut mark) = protects.or_else(|| self.protections.mark(path)) else {
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
@@ -261,7 +268,7 @@ impl<'a> Scan<'a> {
         if names.is_empty() {
             return;
         }
-        if self.follows
+        if self.since.is_none()
             && let Ok(target) = self.resolver.resolve(path.as_path())
         {
             self.names_in(&target, names.iter());
@@ -272,7 +279,7 @@ impl<'a> Scan<'a> {
 
     /// A protected name that is a link protects its target as well. Returns what the target is.
     fn follow(&mut self, path: &AbsPath, mark: Mark) -> Option<Entry> {
-        if !self.follows {
+        if self.since.is_some() {
             return None;
         }
         let (target, links) = self.resolver.follow(path.as_path()).ok()?;
@@ -298,7 +305,7 @@ impl<'a> Scan<'a> {
 
     /// A file that says where the git directory is.
     fn git_link(&mut self, path: &AbsPath) {
-        if self.follows
+        if self.since.is_none()
             && let Some(git) = facts::linked_git_dir(path.parent().as_path())
             && let Ok(git) = self.resolver.resolve(&git)
         {
@@ -312,9 +319,55 @@ impl<'a> Scan<'a> {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
             self.mark_there(&path, Mark::ReadOnly);
         }
-        if self.follows {
-            self.named_by(git, &git.parent());
+        match self.since {
+            None => self.named_by(git, &git.parent()),
+            Some(since) => self.inside_git(git, since),
         }
+    }
+
+    /// Looks for what is new inside a git directory, besides what belongs there: git acts on a
+    /// repository wherever it is.
+    fn inside_git(&mut self, git: &AbsPath, since: SystemTime) {
+        let (objects, head) = (git.join("objects".as_ref()), git.join("HEAD".as_ref()));
+        let known: Vec<_> = GIT_NAMES.iter().map(|name| git.join(name.as_ref())).collect();
+        facts::walk_deep(git, &mut |visit| {
+            let (path, kind) = match visit {
+                Visit::Entry(path, kind) => (path, kind),
+                Visit::Unreadable(path) => {
+                    if sweep::is_new(path.as_path(), since) {
+                        self.unreadable.push(path.clone());
+                    }
+                    return Step::Past;
+                }
+            };
+            if known.contains(path) || *path == head {
+                return Step::Past;
+            }
+            if kind.is_dir() && path.parent() == objects && !may_hold_more(path, since) {
+                return Step::Past;
+            }
+            if self.protections.protects(path).is_some() && !self.is_new(path) {
+                return Step::Into;
+            }
+            self.entry(path, kind)
+        });
+    }
+
+    /// Whether something was created or changed during the run.
+    fn is_new(&self, path: &AbsPath) -> bool {
+        let Some(since) = self.since else { return false };
+        if !is_too_long(path) {
+            return sweep::is_new(path.as_path(), since);
+        }
+        let name = path.as_path().file_name().unwrap_or_default();
+        let opened = path.as_path().parent().and_then(Opened::new);
+        let found = opened.as_ref().and_then(|dir| dir.look(name));
+        opened.into_iter().for_each(Opened::close);
+        let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        found.is_none_or(|found| {
+            let changed = (found.st_ctime.unsigned_abs(), found.st_ctime_nsec.into());
+            changed >= (since.as_secs(), u64::from(since.subsec_nanos()))
+        })
     }
 
     /// A checkout around the workspace: what its configuration names may be in the workspace.
@@ -398,6 +451,18 @@ impl<'a> Scan<'a> {
             }
         }
     }
+}
+
+/// Whether a system call cannot take a path.
+fn is_too_long(path: &AbsPath) -> bool {
+    path.as_path().as_os_str().len() >= facts::PATH_MAX
+}
+
+/// Whether a directory of objects may contain anything but old objects. Most file systems count the
+/// directories in a directory among its links.
+fn may_hold_more(path: &AbsPath, since: SystemTime) -> bool {
+    sweep::is_new(path.as_path(), since)
+        || path.as_path().symlink_metadata().is_ok_and(|found| found.nlink() != 2)
 }
 
 fn is_program(path: &Path) -> bool {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use agents::Agent;
 use model::{AbsPath, Level};
@@ -185,8 +186,13 @@ pub(crate) struct Now {
 }
 
 /// Protected names that exist now where the run may write.
-pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]) -> Now {
-    look_now(policy, context, &swept(roots(policy, context, grants)))
+pub(crate) fn protected_now(
+    policy: &Policy,
+    context: &Context,
+    grants: &[Grant],
+    since: SystemTime,
+) -> Now {
+    look_now(policy, context, &swept(roots(policy, context, grants)), since)
 }
 
 /// The trees in which a run can have left something. Entries of `/proc` and `/sys` are no one's files, and
@@ -198,9 +204,13 @@ fn swept(mut roots: Vec<AbsPath>) -> Vec<AbsPath> {
 }
 
 /// The same below some directories.
-pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> Now {
-    // The target of a new link may have existed before.
-    let mut scan = Scan { follows: false, ..Scan::new(policy, context) };
+pub(crate) fn look_now(
+    policy: &Policy,
+    context: &Context,
+    dirs: &[AbsPath],
+    since: SystemTime,
+) -> Now {
+    let mut scan = Scan { since: Some(since), ..Scan::new(policy, context) };
     for dir in dirs {
         scan.look_through(dir);
     }

@@ -122,3 +122,146 @@ fn a_program_in_the_checkout_that_git_runs_stays_as_it_is() {
         }
     }
 }
+
+/// A history with a conflict between `main` and `topic`, which is checked out.
+const CONFLICT: &str = "git init -q -b main . && git add -A && git commit -qm first \
+    && git switch -qc topic && echo t > hello.txt && git commit -qam topic \
+    && echo u > other && git add other && git commit -qm other \
+    && git switch -q main && echo m > hello.txt && git commit -qam main && git switch -q topic";
+
+#[test]
+fn a_rebase_that_a_run_left_runs_no_program_when_it_is_continued() {
+    let resolve = "echo r > hello.txt; git add hello.txt; GIT_EDITOR=true git rebase --continue";
+    for who in users() {
+        for script in [
+            "git rebase -q main; echo 'exec touch PWNED' >> .git/rebase-merge/git-rebase-todo",
+            "git rebase -q main; sed -i '1i x touch PWNED' .git/rebase-merge/git-rebase-todo",
+            "git rebase -q -x 'touch PWNED' main",
+            "git rebase -q main; mv .git/rebase-merge x; echo 'exec touch PWNED' >> x/git-rebase-todo
+             ln -s ../x .git/rebase-merge",
+            "git rebase -q main; t=.git/rebase-merge/git-rebase-todo; cp $t x
+             echo 'exec touch PWNED' >> x; rm $t; ln -s $PWD/x $t",
+        ] {
+            let (env, ran) = assert_disarmed(who, CONFLICT, script, resolve);
+            assert_eq!(ran.events("tampering").len(), 1, "{script}: {ran:?}");
+            drop(env);
+        }
+        // What it says about commits stays, and it can still be continued or aborted.
+        for end in ["--continue", "--abort"] {
+            let env = TestEnv::new(who);
+            denying(&env);
+            env.prepare(CONFLICT);
+            let ran = env.run(&[], &marking(&env, "git rebase -q -x 'touch PWNED' main"));
+            assert_eq!(ran.events("tampering").len(), 1, "{ran:?}");
+            env.prepare(&format!(
+                "echo r > hello.txt; git add hello.txt; GIT_EDITOR=true git rebase {end}"
+            ));
+            assert!(!is_marked(&env));
+            let log = env.bare("git log --format=%s && git status");
+            let log = String::from_utf8_lossy(&log.stdout).into_owned();
+            assert!(log.starts_with("other\ntopic\n"), "{end}: {log}");
+            assert_eq!(log.contains("\nmain\n"), end == "--continue", "{end}: {log}");
+            assert!(!log.contains("rebase in progress"), "{end}: {log}");
+        }
+    }
+}
+
+#[test]
+fn a_rebase_of_the_users_own_keeps_its_commands() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(CONFLICT);
+        env.bare(&marking(&env, "git rebase -q -x 'touch PWNED' main"));
+        let ran = env.run(&[], "echo r > hello.txt; git add hello.txt");
+        assert!(ran.code == Some(0) && ran.events("tampering").is_empty(), "{ran:?}");
+        env.prepare("GIT_EDITOR=true git rebase --continue");
+        assert!(is_marked(&env));
+        // An unfinished one without commands is left as it is.
+        let env = TestEnv::new(who);
+        env.prepare(CONFLICT);
+        let ran = env.run(&[], "git rebase -q main; true");
+        assert!(ran.code == Some(0) && ran.events("tampering").is_empty(), "{ran:?}");
+        env.prepare("echo r > hello.txt; git add hello.txt; GIT_EDITOR=true git rebase --continue");
+    }
+}
+
+#[test]
+fn a_rebase_in_a_linked_worktree_runs_no_program_either() {
+    for who in users() {
+        let prepare = format!(
+            "{CONFLICT} && git switch -q main && cd .. && mv project repo && cd repo \
+             && git worktree add -q ../project topic"
+        );
+        let script = "git rebase -q main
+            echo 'exec touch PWNED' >> $(git rev-parse --git-dir)/rebase-merge/git-rebase-todo";
+        let resolve =
+            "echo r > hello.txt; git add hello.txt; GIT_EDITOR=true git rebase --continue";
+        assert_disarmed(who, &prepare, script, resolve);
+    }
+}
+
+#[test]
+fn a_repository_in_disguise_inside_a_git_directory_is_disarmed() {
+    for who in users() {
+        for dir in
+            [".git/x", ".git/objects/ab", ".git/objects/ab/cd", ".git/refs/heads/x", ".git/logs/x"]
+        {
+            let script = format!(
+                "mkdir -p {dir}/objects {dir}/refs; echo 'ref: refs/heads/main' > {dir}/HEAD
+                 printf '%s\\n' '[core]' 'repositoryformatversion = 0' 'bare = false' 'worktree = .' \
+                 'fsmonitor = \"touch PWNED; false\"' > {dir}/config"
+            );
+            let git = format!("git -C {dir} status");
+            assert_disarmed(who, CHECKOUT, &script, &git);
+            // Also in parts, by one run after another.
+            let env = TestEnv::new(who);
+            denying(&env);
+            env.prepare(CHECKOUT);
+            let (first, second) = script.split_once("\n").unwrap();
+            for script in [&format!("mkdir -p {dir}; {second}"), first] {
+                env.run(&[], &marking(&env, script));
+            }
+            env.bare(&git);
+            assert!(!is_marked(&env), "{dir}");
+        }
+        // Ordinary work inside it is left alone.
+        let env = TestEnv::new(who);
+        env.prepare(&format!(
+            "{CHECKOUT}; git init -q --bare .git/mine; \
+            git -C .git/mine config core.pager less; git init -q .git/other; \
+            git -C .git/other config core.pager less"
+        ));
+        let ran = env.run(&[], "git commit -q --allow-empty -m x; git gc -q");
+        assert!(ran.code == Some(0) && ran.events("tampering").is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_protected_name_deeper_than_a_path_can_be_is_moved_aside() {
+    if !fixtures::has_python() {
+        return;
+    }
+    // The names are made in a tree of short paths, which is moved below long ones.
+    let script = "exec /usr/bin/python3 -c '
+import os
+os.makedirs(\"a/b\")
+open(\"a/b/plain\", \"w\").write(\"x\")
+os.rename(\"a/b/plain\", \"a/b/.en\" + \"vrc\")
+for _ in range(30):
+    os.mkdir(\"d\" * 200)
+    os.rename(\"a\", \"d\" * 200 + \"/a\")
+    os.chdir(\"d\" * 200)
+'";
+    let find = "find . -name .envrc";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(script);
+        assert!(!env.bare(find).stdout.is_empty());
+        env.prepare("rm -rf d*");
+        // Where calls are not intercepted, only the end of the run can find it.
+        let ran = env.run(&["--attribution", "inferred"], script);
+        assert_eq!(ran.events("tampering").len(), 1, "{ran:?}");
+        assert!(ran.events("tampering")[0]["moved_to"].is_string(), "{ran:?}");
+        assert!(env.bare(find).stdout.is_empty(), "{ran:?}");
+    }
+}
