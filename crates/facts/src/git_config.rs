@@ -48,6 +48,9 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("index", &["version", "threads"]),
 ];
 
+/// Sections in which no key names a program.
+const NOTED: &[&str] = &["branch", "user", "color", "advice"];
+
 /// Keys that name a program, or have one run, unless their value is `false`.
 const HARMLESS_IF_FALSE: &[(&str, &str)] =
     &[("core", "fsmonitor"), ("commit", "gpgsign"), ("tag", "gpgsign")];
@@ -62,6 +65,32 @@ pub fn adds_nothing_harmful(old: &Path, new: &Path) -> bool {
     let (Some(old), Some(new)) = (read(old), read(new)) else { return false };
     let known = |line: &Line| old.lines.contains(line) || line.is_harmless();
     old.plain && new.plain && new.lines.iter().all(known)
+}
+
+/// A configuration without what was added to it and may run a program; `None` if nothing of that
+/// kind was added. It is for a file that was changed by someone else: keys that any tool notes about
+/// branches and colours are let pass.
+pub fn without_harmful_additions(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let (before, now) = (parse(old), parse(new));
+    let passes = |line: &Line| {
+        let noted = NOTED.contains(&&*line.section) && !line.continues() && !line.runs_url();
+        line.key.is_empty() || before.lines.contains(line) || line.is_harmless() || noted
+    };
+    if now.lines.iter().all(passes) && (now.plain || !before.plain) {
+        return None;
+    }
+    if !now.plain {
+        return Some(old.to_vec());
+    }
+    let mut kept = String::new();
+    for line in now.lines.iter().filter(|line| passes(line)) {
+        match &line.subsection {
+            _ if !line.key.is_empty() => kept.push_str(&format!("\t{}\n", line.raw)),
+            None => kept.push_str(&format!("[{}]\n", line.section)),
+            Some(sub) => kept.push_str(&format!("[{} \"{sub}\"]\n", line.section)),
+        }
+    }
+    Some(kept.chars().filter_map(|c| u8::try_from(c).ok()).collect())
 }
 
 /// The name and address under which a user commits, from the files in their home.
@@ -91,10 +120,17 @@ impl Line {
             let switched = HARMLESS_IF_FALSE.iter().any(|(name, _)| name == section);
             return known.is_some() || switched;
         }
-        let continued = raw.contains('\n') || raw.ends_with('\\');
-        // Git runs what such a URL says, also where it is quoted.
-        let runs = value.replace(['"', '\\'], "").contains("ext::");
-        known.is_some_and(|(_, keys)| keys.contains(&&**key)) && !runs && !continued
+        let known = known.is_some_and(|(_, keys)| keys.contains(&&**key));
+        known && !self.runs_url() && !self.continues()
+    }
+
+    fn continues(&self) -> bool {
+        self.raw.contains('\n') || self.raw.ends_with('\\')
+    }
+
+    /// Git runs what such a URL says, also where it is quoted.
+    fn runs_url(&self) -> bool {
+        self.raw.replace(['"', '\\'], "").contains("ext::")
     }
 }
 
@@ -150,6 +186,26 @@ mod tests {
         }
         assert!(!adds_nothing_harmful(&old, &dir.path().join("gone")));
         assert!(!is_harmless(&dir.path().join("gone")));
+    }
+
+    #[test]
+    fn what_was_added_and_may_run_a_program_is_left_out() {
+        let old = "[core]\n\teditor = vim\n[remote \"o\"]\n\turl = x\n";
+        let clean = |new: &str| {
+            let kept = without_harmful_additions(old.as_bytes(), new.as_bytes());
+            kept.map(|kept| String::from_utf8(kept).unwrap())
+        };
+        let noted = "[branch \"x\"]\n\tremote = o\n\tvscode-merge-base = o/main\n";
+        assert_eq!(clean(old), None);
+        assert_eq!(clean(""), None);
+        assert_eq!(clean(&format!("{old}{noted}[user]\n\tname = A\n")), None);
+        let armed = format!("{old}\tfetch = x\n{noted}[alias]\n\tst = !evil\n");
+        assert_eq!(clean(&armed).unwrap(), format!("{old}\tfetch = x\n{noted}[alias]\n"));
+        assert_eq!(clean(&format!("{old}[core] fsmonitor = evil\n")).unwrap(), old);
+        assert_eq!(
+            clean(&format!("{old}[branch \"x\"]\n\tremote = ext::evil\n")).unwrap(),
+            format!("{old}[branch \"x\"]\n")
+        );
     }
 
     #[test]

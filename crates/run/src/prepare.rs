@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use model::{AbsPath, DomainRule, Origin, Plan, Sourced};
+use model::{AbsPath, Cause, DomainRule, Level, Origin, Plan, Sourced};
 use plan::Machine;
 use policy::NetworkRules;
 
 use crate::checks;
 use crate::created::Created;
+use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
+use crate::note::{self, Recovered};
+use crate::references::References;
 use crate::request::{Error, ErrorKind, Request};
 use crate::survey::{self, Survey};
 use config::setup::Setup;
@@ -21,6 +24,12 @@ pub struct Prepared {
     pub(crate) repositories: Vec<AbsPath>,
     /// The operations of git that were not finished before the run.
     pub(crate) unfinished: Unfinished,
+    /// What is protected, as it was before the run.
+    pub(crate) frozen: Frozen,
+    /// The references of a linked worktree's repository.
+    pub(crate) references: Option<References>,
+    /// Runs that were killed here, and what they left.
+    pub(crate) recovered: Vec<Recovered>,
     pub(crate) network: NetworkRules,
     /// What was created for the run; gone again with this value.
     #[expect(dead_code, reason = "kept for what happens when it is dropped")]
@@ -68,6 +77,10 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         Purpose::Run => Created::own_directories(&setup),
     };
     let cwd = working_directory(&setup)?;
+    let recovered = match purpose {
+        Purpose::Plan => Vec::new(),
+        Purpose::Run => recover(&setup),
+    };
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
     let Survey { machine, dangling, repositories, left_out, created } = found;
@@ -83,6 +96,13 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
     let unfinished = Unfinished::before(&machine.marked, machine.worktree.as_ref());
+    let (mut frozen, mut references) = (Frozen::default(), None);
+    if purpose == Purpose::Run {
+        // Events are written by this program.
+        let pieces = plan.pieces.iter().filter(|piece| !matches!(piece.why, Cause::EventsFile));
+        frozen = Frozen::before(&machine.marked, pieces.map(|piece| &piece.path));
+        references = machine.worktree.as_ref().map(References::read);
+    }
     let notices = left_out;
     Ok(Prepared {
         setup,
@@ -90,12 +110,28 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         dangling,
         repositories,
         unfinished,
+        frozen,
+        references,
+        recovered,
         network,
         created: [own, created],
         agent,
         plan,
         notices,
     })
+}
+
+/// Searches where this run may write for what runs left that were killed, before anything there counts
+/// as having been there.
+fn recover(setup: &Setup) -> Vec<Recovered> {
+    let (policy, context) = (&setup.loaded.policy, &setup.context);
+    let granted = plan::granting(policy, context).filter(|(_, write)| *write);
+    let granted = granted.filter_map(|(rule, _)| rule.value.prefix(&context.workspace));
+    let mut within: Vec<_> = granted.chain([context.workspace.clone()]).collect();
+    if policy.level.value == Level::Full {
+        within.push(context.home.clone());
+    }
+    note::recover(&setup.places.state_dir, Some(&within))
 }
 
 /// The rules about hosts. An agent's essential domains are allowed only if it is the agent that runs.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use sandbox::{End, Outcome, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::events::{Counts, Ending, Tampering, Violation};
+use crate::events::{Changed, Counts, Ending, Tampering, Violation};
 
 /// The exit status of a run that a violation stopped.
 pub const STOPPED: u8 = 77;
@@ -45,6 +45,9 @@ pub struct Report {
     pub limits_reached: Vec<String>,
     /// What appeared under protected names.
     pub tampering: Vec<Tampering>,
+    /// What was protected and is not as it was.
+    #[serde(default)]
+    pub changed: Vec<Changed>,
     /// Files that were written beside a granted file and are lost.
     pub lost: Vec<String>,
     /// Programs on `PATH` that the run did not see, with the command that would allow each.

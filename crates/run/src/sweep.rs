@@ -11,34 +11,40 @@ use std::time::SystemTime;
 
 use model::{AbsPath, FileText, Level};
 use plan::{Entry, Grant, Mark, Marked, Worktree};
+use policy::{Context, Policy};
 
 use crate::aside::{Opened, aside};
 use crate::git_state::{self, Unfinished};
 use crate::new_names::{NewNames, is_directory, repository};
+use crate::references::Recorded;
 use crate::survey;
-use config::setup::Setup;
 use facts::git_config::is_harmless;
 
 use crate::events::Tampering;
 
+/// A run that is over, as far as a sweep must know it.
+pub(crate) struct Swept<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) context: &'a Context,
+    pub(crate) grants: &'a [Grant],
+    pub(crate) worktree: Option<&'a Worktree>,
+    pub(crate) new_names: &'a NewNames,
+    pub(crate) unfinished: &'a Unfinished,
+    /// When it began.
+    pub(crate) since: SystemTime,
+}
+
 /// Looks for what appeared during a run, and moves it aside.
-pub(crate) fn sweep(
-    setup: &Setup,
-    grants: &[Grant],
-    worktree: Option<&Worktree>,
-    new_names: &NewNames,
-    unfinished: &Unfinished,
-    since: SystemTime,
-) -> Vec<Tampering> {
+pub(crate) fn sweep(run: &Swept<'_>) -> Vec<Tampering> {
+    let Swept { policy, context, grants, worktree, new_names, unfinished, since } = *run;
     // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
-        path.is_within(&setup.context.workspace) || grants.iter().any(given)
+        path.is_within(&context.workspace) || grants.iter().any(given)
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
     let led = |path: &AbsPath| aside(path.as_path(), "the target of a protected link appeared");
     let mut found: Vec<_> = new_names.dangling().filter(made).map(led).collect();
-    let (policy, context) = (&setup.loaded.policy, &setup.context);
     let mut now = survey::protected_now(policy, context, grants, since);
     // What the run created in a tree that is too large to be scanned.
     let unseen = |git: &AbsPath| {
@@ -210,13 +216,18 @@ pub(crate) fn is_new(path: &Path, since: SystemTime) -> bool {
 /// References of other branches that appeared beside the worktree's own.
 fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
     let mut found = Vec::new();
+    let recorded = Recorded::read(worktree);
     for dir in &worktree.branch_dirs {
         let Ok(entries) = dir.as_path().read_dir() else { continue };
         for entry in entries.flatten() {
             let path = entry.path();
             let known = worktree.others.iter().any(|(other, _)| other.as_path() == path);
             let own = worktree.own_refs.iter().any(|own| own.as_path() == path);
-            if !known && !own {
+            // Another worktree has it checked out, and says so where the run cannot write.
+            let name = path.strip_prefix(worktree.common.as_path()).unwrap_or(&path);
+            let name = name.strip_prefix("logs").unwrap_or(name);
+            let others = name.to_str().is_some_and(|name| recorded.is_checked_out(name));
+            if !known && !own && !others {
                 found.push(aside(
                     &path,
                     "a git reference that is not of this worktree's branch appeared",

@@ -265,3 +265,129 @@ for _ in range(30):
         assert!(env.bare(find).stdout.is_empty(), "{ran:?}");
     }
 }
+
+/// A run, and a script on the host that begins when the run has created `ready`.
+fn meanwhile(env: &TestEnv, options: &[&str], script: &str, host: &str) -> RunOutput {
+    let host = format!("until [ -e ready ]; do sleep 0.01; done; {host}");
+    std::thread::scope(|scope| {
+        let acts = scope.spawn(|| env.bare(&host));
+        let ran = env.run(options, &marking(env, &format!("touch ready; {script}")));
+        let acted = acts.join().unwrap();
+        assert!(acted.status.success(), "{host}: {acted:?}");
+        ran
+    })
+}
+
+/// Without intercepted calls, a mount is all that protects a name.
+const UNWATCHED: &[&str] = &["--attribution", "inferred"];
+
+#[test]
+fn a_configuration_that_the_host_replaced_names_no_program_of_the_run() {
+    let wait = "until grep -q byhost .git/config; do sleep 0.01; done";
+    for who in users() {
+        for plant in [
+            "git config core.fsmonitor 'touch PWNED; false'",
+            "printf '[core] fsmonitor = \"touch PWNED; false\"\\n' >> .git/config",
+            "printf '[core]\\nfsmonitor = \"touch PWNED; false\"\\n' > x; mv x .git/config",
+            "printf '[core]\\nfsmonitor = \"touch PWNED; false\"\\n' > x; ln -sf ../x .git/config",
+        ] {
+            let env = TestEnv::new(who);
+            env.prepare(CHECKOUT);
+            let script = format!("{wait}; {plant}; exit 0");
+            let ran = meanwhile(&env, UNWATCHED, &script, "git config user.byhost x");
+            let after = env.bare("git status");
+            assert!(!is_marked(&env), "{plant}: {ran:?}, {after:?}");
+            assert!(after.status.success(), "{plant}: {after:?}");
+            assert_eq!(ran.events("tampering").len(), 1, "{plant}: {ran:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_host_notes_in_a_configuration_meanwhile_stays() {
+    let wait = "until grep -q byhost .git/config; do sleep 0.01; done";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(&format!("{CHECKOUT}; git config core.editor vim"));
+        let host = "git remote add origin https://example.org/x; git config branch.main.merge x
+            git config user.byhost x";
+        let ran = meanwhile(&env, &[], wait, host);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        assert!(ran.events("tampering").is_empty() && ran.events("changed").is_empty(), "{ran:?}");
+        let now = env.read("project/.git/config");
+        assert!(now.contains("byhost") && now.contains("example.org"), "{now}");
+        // What is written in place was out of reach of the run, whatever it says.
+        let host = "printf '[core]\\n\\tpager = less\\n[user]\\n\\tbyhost = 2\\n' >> .git/config";
+        let ran = meanwhile(&env, &[], wait, &format!("rm ready; {host}"));
+        assert!(ran.events("tampering").is_empty() && ran.events("changed").is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_protected_file_that_was_replaced_is_reported_and_kept() {
+    let wait = "until grep -q new .envrc; do sleep 0.01; done";
+    for who in users() {
+        for (script, content) in [("true", "new\n"), ("echo run > .envrc", "run\n")] {
+            let env = TestEnv::new(who);
+            env.write("project/.envrc", "old\n");
+            let ran = meanwhile(
+                &env,
+                UNWATCHED,
+                &format!("{wait}; {script}"),
+                "echo new > x; mv x .envrc",
+            );
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            assert_eq!(env.read("project/.envrc"), content, "{ran:?}");
+            let changed = ran.events("changed");
+            assert_eq!(changed.len(), 1, "{ran:?}");
+            // What it was can still be seen.
+            let shown = env.bare(changed[0]["look"].as_str().unwrap());
+            assert!(String::from_utf8_lossy(&shown.stdout).contains("< old"), "{shown:?}");
+            assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        }
+        // Saved without a change.
+        let env = TestEnv::new(who);
+        env.write("project/.envrc", "new\n");
+        let ran = meanwhile(
+            &env,
+            UNWATCHED,
+            "until [ -e done ]; do sleep 0.01; done",
+            "echo new > x; mv x .envrc; touch done",
+        );
+        assert!(ran.events("changed").is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn references_that_the_host_moved_are_told_from_those_that_the_run_may_have_moved() {
+    let prepare = "cd .. && rm -rf project && mkdir repo && cd repo && git init -q -b main . \
+        && git commit -q --allow-empty -m first && git branch other && git branch loose \
+        && git worktree add -q ../project -b one";
+    let host = "cd ../repo && git commit -q --allow-empty -m host && git tag v1 \
+        && git branch -f loose HEAD && git worktree add -q ../two -b two && touch ../project/done";
+    let wait = "until [ -e done ]; do sleep 0.01; done; git commit -q --allow-empty -m mine";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(prepare);
+        let ran = meanwhile(&env, &[], wait, host);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let stopped = &ran.events("stopped")[0];
+        assert_eq!(stopped["other_references_unchanged"], true, "{ran:?}");
+        let moved = stopped["moved_by_host"].to_string();
+        for name in ["refs/heads/main", "refs/heads/loose", "refs/heads/two", "refs/tags/v1"] {
+            assert!(moved.contains(name), "{name}: {moved}");
+        }
+        assert!(ran.events("tampering").is_empty() && ran.events("changed").is_empty(), "{ran:?}");
+        env.prepare("git -C ../two status && git -C ../repo rev-parse two");
+        // Where calls are not intercepted, the mount over a reference is lost with its first move.
+        let env = TestEnv::new(who);
+        env.prepare(prepare);
+        let main = env.path("repo/.git/refs/heads/main");
+        let script = format!("{wait}; git rev-parse HEAD > {}", main.display());
+        let ran = meanwhile(&env, UNWATCHED, &script, host);
+        let stopped = &ran.events("stopped")[0];
+        assert_eq!(stopped["other_references_unchanged"], false, "{ran:?}");
+        assert_eq!(stopped["moved_references"].to_string(), "[\"refs/heads/main\"]", "{ran:?}");
+        assert!(ran.stderr.contains("git update-ref refs/heads/main"), "{ran:?}");
+    }
+}

@@ -14,6 +14,7 @@
     reason = "in a test, a failed step should stop the test"
 )]
 
+mod after_a_crash;
 mod claude;
 mod crowd;
 mod cycle;
