@@ -299,7 +299,7 @@ mod tests {
                 usize::try_from(seed % below as u64).unwrap()
             };
             let mut text = if next(3) == 0 { Vec::new() } else { b"[core]\nhooksPath = ".to_vec() };
-            for _ in 0..1 + next(9) {
+            for _ in 0..=next(9) {
                 text.extend_from_slice(parts[next(parts.len())]);
             }
             std::fs::write(&config, &text).unwrap();

@@ -76,7 +76,9 @@ impl Explainer<'_> {
                     Some("it belongs to another checkout of the repository".into())
                 }
                 Cause::EventsFile => Some("the events of this run are written there".into()),
-                Cause::Protected => Some("it is the target of a protected link".into()),
+                Cause::Protected => {
+                    Some("a protected name or the configuration of git leads to it".into())
+                }
                 _ => None,
             };
         }

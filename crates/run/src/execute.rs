@@ -215,7 +215,7 @@ impl Run<'_> {
             since: self.started,
         });
         let enforcement = monitor.available.as_ref().map(|available| available.enforcement);
-        let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces));
+        let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces), self.started);
         tampering.extend(compared.tampering);
         let replaced = compared.changed.into_iter().enumerate();
         let keep = |(number, (changed, before)): (usize, (Changed, Option<Vec<u8>>))| {
@@ -239,7 +239,9 @@ impl Run<'_> {
     fn keep_note(&self, run: &str, notices: &mut Vec<String>) -> Option<note::Kept> {
         let Prepared { setup, machine, dangling, repositories, unfinished, frozen, .. } =
             self.prepared;
-        let mounted = self.request.mechanisms.enforcement == Enforcement::Namespaces;
+        let minimum = setup.loaded.policy.confinement.minimum.value;
+        let requested = self.request.mechanisms.enforcement;
+        let mounted = [minimum, requested] == [Enforcement::Namespaces; 2];
         let found = note::Found { machine, dangling, repositories, unfinished, frozen, mounted };
         match note::keep(setup, &found, run, self.started) {
             Ok(note) => Some(note),

@@ -21,6 +21,7 @@ use crate::aside::aside;
 use crate::events::{Changed, Tampering};
 use crate::lossless;
 use crate::new_names::repository;
+use crate::sweep::{foreign_hooks, is_new};
 
 /// The largest file whose content is kept, and the most that is kept of all files.
 const LARGEST: usize = 256 << 10;
@@ -91,17 +92,17 @@ impl Frozen {
     }
 
     /// Compares it with what is there now. `mounted` says whether mounts protected it.
-    pub(crate) fn compare(&self, mounted: bool) -> Compared {
+    pub(crate) fn compare(&self, mounted: bool, since: SystemTime) -> Compared {
         let mut compared = Compared::default();
         for was in &self.0 {
-            was.compare(mounted, &mut compared);
+            was.compare(mounted, since, &mut compared);
         }
         compared
     }
 }
 
 impl Was {
-    fn compare(&self, mounted: bool, compared: &mut Compared) {
+    fn compare(&self, mounted: bool, since: SystemTime, compared: &mut Compared) {
         let path = self.path.as_path();
         let now = path.symlink_metadata().ok();
         // A file with several names can be written under another one.
@@ -115,7 +116,10 @@ impl Was {
             return;
         };
         if now.is_dir() {
-            if !kept {
+            if !kept && self.is_part_of_git(&["hooks"]) {
+                let new = |hook: &Path| is_new(hook, since);
+                compared.tampering.extend(foreign_hooks(path, new));
+            } else if !kept {
                 compared.report(self, "was replaced while the run went on");
             }
             return;
@@ -130,7 +134,7 @@ impl Was {
             (Some(before), Some(content)) if before == content => {}
             // Too large to be compared, as before.
             (None, None) if kept => {}
-            (Some(before), content) if self.is_git_configuration() => {
+            (Some(before), content) if self.is_part_of_git(&["config", "config.worktree"]) => {
                 let clean = match &content {
                     Some(content) if !now.is_symlink() => {
                         without_harmful_additions(&before, content)
@@ -143,11 +147,10 @@ impl Was {
         }
     }
 
-    fn is_git_configuration(&self) -> bool {
+    fn is_part_of_git(&self, names: &[&str]) -> bool {
         let Ok(path) = AbsPath::lexical(&self.path) else { return false };
-        repository(&path).is_some_and(|(_, below)| {
-            below == Path::new("config") || below == Path::new("config.worktree")
-        })
+        let below = repository(&path).map(|(_, below)| below);
+        below.is_some_and(|below| names.iter().any(|name| below == Path::new(name)))
     }
 
     /// Puts a configuration without programs in place of one that names programs which it did not
@@ -194,7 +197,8 @@ mod tests {
         let frozen = Frozen::before(std::slice::from_ref(&marked), [&marked.path]);
         let text = serde_json::to_string(&frozen).unwrap();
         change(&path);
-        let compared = serde_json::from_str::<Frozen>(&text).unwrap().compare(mounted);
+        let read = serde_json::from_str::<Frozen>(&text).unwrap();
+        let compared = read.compare(mounted, SystemTime::now());
         let now = std::fs::read_to_string(&path).unwrap_or_default();
         (now, compared.tampering.len(), compared.changed.len())
     }

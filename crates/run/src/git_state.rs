@@ -130,7 +130,7 @@ fn clean(list: &Path, before: &Unfinished) -> Option<Tampering> {
 
 fn is_harmless(line: &[u8]) -> bool {
     let line = line.trim_ascii();
-    let word = line.split(|byte| byte.is_ascii_whitespace()).next().unwrap_or_default();
+    let word = line.split(u8::is_ascii_whitespace).next().unwrap_or_default();
     word.is_empty() || word.starts_with(b"#") || STEPS.iter().any(|step| step.as_bytes() == word)
 }
 

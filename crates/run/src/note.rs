@@ -232,7 +232,7 @@ impl Note {
             since: self.started,
         };
         let mut found = sweep::sweep(&swept);
-        found.extend(self.frozen.compare(self.mounted).tampering);
+        found.extend(self.frozen.compare(self.mounted, self.started).tampering);
         Some(found)
     }
 }

@@ -365,7 +365,7 @@ impl<'a> Scan<'a> {
         opened.into_iter().for_each(Opened::close);
         let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         found.is_none_or(|found| {
-            let changed = (found.st_ctime.unsigned_abs(), found.st_ctime_nsec.into());
+            let changed = (found.st_ctime.unsigned_abs(), found.st_ctime_nsec);
             changed >= (since.as_secs(), u64::from(since.subsec_nanos()))
         })
     }

@@ -128,7 +128,8 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     }
 }
 
-fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
+/// Moves aside what may run as a hook. `counts` says which entries are meant.
+pub(crate) fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
     if hooks.symlink_metadata().is_err() {
         return Vec::new();
     }

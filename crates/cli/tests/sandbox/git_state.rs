@@ -304,6 +304,22 @@ fn a_configuration_that_the_host_replaced_names_no_program_of_the_run() {
 }
 
 #[test]
+fn hooks_in_a_directory_that_the_host_replaced_do_not_stay() {
+    let host = "cp -a .git/hooks h; mv .git/hooks old; mv h .git/hooks; touch done";
+    let script = "until [ -e done ]; do sleep 0.01; done
+        printf '#!/bin/sh\\ntouch PWNED\\n' > .git/hooks/pre-commit; chmod 755 .git/hooks/pre-commit";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(CHECKOUT);
+        env.program("project/.git/hooks/post-commit", "#!/bin/sh\n");
+        let ran = meanwhile(&env, UNWATCHED, script, host);
+        env.bare(COMMIT);
+        assert!(!is_marked(&env), "{ran:?}");
+        assert!(ran.stderr.contains("a git hook appeared"), "{ran:?}");
+    }
+}
+
+#[test]
 fn what_the_host_notes_in_a_configuration_meanwhile_stays() {
     let wait = "until grep -q byhost .git/config; do sleep 0.01; done";
     for who in users() {
