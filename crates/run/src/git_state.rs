@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use facts::git_config::is_harmless as is_harmless_config;
 use facts::read_bytes;
 use model::AbsPath;
 use plan::{Entry, Mark, Marked, Worktree};
@@ -92,6 +93,10 @@ pub(crate) fn sweep(git: &AbsPath, before: &Unfinished, since: SystemTime) -> Ve
     if is_new(&strategy, since) && !is_strategy(&strategy) {
         found.push(aside(&strategy, "a merge strategy that is a program appeared"));
     }
+    let options = git.join("sequencer/opts");
+    if is_new(&options, since) && !has_plain_options(&options) {
+        found.push(aside(&options, "a merge strategy that is a program appeared"));
+    }
     let names = git.join("BISECT_NAMES");
     if is_new(&names, since) && !is_quoted(&names) {
         found.push(aside(&names, "a list of paths that a shell would evaluate appeared"));
@@ -137,6 +142,37 @@ fn is_harmless(line: &[u8]) -> bool {
 fn is_strategy(file: &Path) -> bool {
     let text = read_bytes(file, LARGEST).unwrap_or_default();
     STRATEGIES.iter().any(|strategy| strategy.as_bytes() == text.trim_ascii())
+}
+
+/// Whether the options of an unfinished operation, which are a git configuration, name no strategy of
+/// another program.
+fn has_plain_options(file: &Path) -> bool {
+    let text = read_bytes(file, LARGEST).unwrap_or_else(|_| b"strategy".to_vec());
+    let text = String::from_utf8_lossy(&text).to_ascii_lowercase();
+    text.lines().all(|line| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        !key.contains("strategy")
+            || key.trim() == "strategy-option"
+            || (key.trim() == "strategy" && STRATEGIES.contains(&value.trim()))
+    })
+}
+
+/// Whether what a host's git writes about linked worktrees is all that is there. A user may add one
+/// while a run goes on, and it works with the repository that it is in.
+pub(crate) fn are_plain_worktrees(dir: &Path) -> bool {
+    let is_plain = |own: &Path| {
+        let is_absent = |name: &&str| own.join(name).symlink_metadata().is_err();
+        let config = own.join("config.worktree");
+        let shared = read_bytes(&own.join("commondir"), LARGEST).unwrap_or_default();
+        own.symlink_metadata().is_ok_and(|found| found.is_dir())
+            && !own.join("commondir").is_symlink()
+            && shared.trim_ascii() == b"../.."
+            && ["config", "hooks", "modules", "objects"].iter().all(|name| is_absent(name))
+            && (is_absent(&"config.worktree")
+                || (!config.is_symlink() && is_harmless_config(&config)))
+    };
+    let Ok(entries) = dir.read_dir() else { return false };
+    !dir.is_symlink() && entries.flatten().all(|entry| is_plain(&entry.path()))
 }
 
 /// Whether a file contains only words in quotation marks of the shell. Old versions of git have a

@@ -20,6 +20,8 @@ const LARGEST: usize = 64 << 20;
 pub(crate) struct References {
     values: BTreeMap<String, String>,
     logs: BTreeMap<String, Identity>,
+    /// How long the logs are of what is checked out: what is there already says nothing about a run.
+    lengths: BTreeMap<String, usize>,
 }
 
 /// The references that differ.
@@ -77,6 +79,8 @@ impl References {
             }
         }
         read.logs = logs(worktree);
+        let lengths = head_logs(worktree).into_iter().map(|(name, text)| (name, text.len()));
+        read.lengths = lengths.collect();
         read
     }
 
@@ -106,20 +110,17 @@ impl References {
 
 /// What git on the host recorded where the run cannot write.
 pub(crate) struct Recorded {
-    /// The logs of what was checked out, of all worktrees but the run's own.
-    logs: Vec<Vec<u8>>,
+    /// The logs of what was checked out, of all worktrees but the run's own, by name.
+    logs: Vec<(String, Vec<u8>)>,
     /// The branches that are checked out there.
     heads: Vec<Vec<u8>>,
 }
 
 impl Recorded {
     pub(crate) fn read(worktree: &Worktree) -> Self {
-        let common = worktree.common.as_path();
-        let others = common.join("worktrees").read_dir().into_iter().flatten().flatten();
-        let others = others.map(|entry| entry.path()).filter(|dir| dir != worktree.own.as_path());
-        let dirs: Vec<_> = others.chain([common.to_path_buf()]).collect();
+        let dirs = other_git_dirs(worktree);
         Self {
-            logs: dirs.iter().map(|dir| value(&dir.join("logs/HEAD"))).collect(),
+            logs: head_logs(worktree),
             heads: dirs.iter().map(|dir| value(&dir.join("HEAD"))).collect(),
         }
     }
@@ -152,10 +153,30 @@ impl Recorded {
             let last = log.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
             last.is_some_and(|line| is_new_value(line, after))
         };
-        let records =
-            |log: &Vec<u8>| log.split(|byte| *byte == b'\n').any(|line| is_new_value(line, after));
+        let records = |(name, log): &(String, Vec<u8>)| {
+            let before = before.lengths.get(name).copied().unwrap_or_default();
+            let since = log.get(before..).unwrap_or_default();
+            since.split(|byte| *byte == b'\n').any(|line| is_new_value(line, after))
+        };
         own_log.is_some_and(|log| is_last(&log)) || self.logs.iter().any(records)
     }
+}
+
+/// The shared git directory and those of the other worktrees.
+fn other_git_dirs(worktree: &Worktree) -> Vec<PathBuf> {
+    let common = worktree.common.as_path();
+    let others = common.join("worktrees").read_dir().into_iter().flatten().flatten();
+    let others = others.map(|entry| entry.path()).filter(|dir| dir != worktree.own.as_path());
+    others.chain([common.to_path_buf()]).collect()
+}
+
+/// The logs of what was checked out, but for the worktree's own.
+fn head_logs(worktree: &Worktree) -> Vec<(String, Vec<u8>)> {
+    let log = |dir: PathBuf| {
+        let path = dir.join("logs/HEAD");
+        (lossless::text(path.as_os_str().as_encoded_bytes()), value(&path))
+    };
+    other_git_dirs(worktree).into_iter().map(log).collect()
 }
 
 /// Whether a line of a log says that a reference got this value.

@@ -382,6 +382,15 @@ impl<'a> Scan<'a> {
         self.named_by(&own.unwrap_or(git), &top);
     }
 
+    /// What the configurations of bare repositories name.
+    pub(crate) fn bare_repositories(&mut self) {
+        for dir in self.heads.clone() {
+            if facts::is_repository(dir.as_path()) {
+                self.named_by(&dir, &dir);
+            }
+        }
+    }
+
     fn real(&mut self, path: &Path) -> Option<AbsPath> {
         self.resolver.resolve(path).ok()
     }
@@ -413,6 +422,9 @@ impl<'a> Scan<'a> {
 
     /// Protects a file that git reads or runs, and every link on the way to it.
     fn protect_named(&mut self, path: &Path, role: Role, git: &AbsPath) {
+        // A path that ends in `..` has no name of its own.
+        let resolved = path.file_name().is_none().then(|| self.real(path)).flatten();
+        let path = resolved.as_ref().map_or(path, AbsPath::as_path);
         let Some(name) = path.file_name() else { return };
         let Some(Ok((parent, mut links))) = path.parent().map(|dir| self.resolver.follow(dir))
         else {

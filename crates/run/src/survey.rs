@@ -65,6 +65,7 @@ pub(crate) fn survey(
     }
     if policy.level.value >= Level::Readwrite {
         scan.checkout_above();
+        scan.bare_repositories();
     }
     // The run must not write the file that its events go to.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());

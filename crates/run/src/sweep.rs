@@ -85,7 +85,16 @@ pub(crate) fn sweep(run: &Swept<'_>) -> Vec<Tampering> {
     let is_git = |marked: &&Marked| marked.mark == Mark::Pinned && marked.entry == Entry::Directory;
     let gits = now.marked.iter().filter(is_git).map(|marked| &marked.path);
     let bare = now.heads.iter().filter(|dir| facts::is_repository(dir.as_path()));
-    for git in gits.chain(bare).chain(worktree.map(|worktree| &worktree.own)) {
+    let gits: Vec<_> = gits.collect();
+    // The git directories of worktrees that were added meanwhile.
+    let added = gits.iter().map(|git| git.join("worktrees".as_ref()));
+    let added = added.filter(|dir| !new_names.is_old(dir)).flat_map(|dir| {
+        let entries = dir.as_path().read_dir().into_iter().flatten().flatten();
+        entries.map(move |entry| dir.join(&entry.file_name())).collect::<Vec<_>>()
+    });
+    let added: Vec<_> = added.collect();
+    let own = worktree.map(|worktree| &worktree.own);
+    for git in gits.into_iter().chain(bare).chain(own).chain(&added) {
         found.extend(git_state::sweep(git, unfinished, since));
     }
     // The innermost first: the directories above it must still be accessible.
@@ -103,6 +112,12 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     if path.as_os_str().len() >= facts::PATH_MAX {
         // Nothing can be read there by its path, and no ordinary program works there.
         return vec![aside(path, "a protected name appeared, deeper than a path can be long")];
+    }
+    let below = repository(&marked.path).map(|(_, below)| below);
+    if below.is_some_and(|below| below == Path::new("worktrees"))
+        && git_state::are_plain_worktrees(path)
+    {
+        return Vec::new();
     }
     let in_new = repository(&marked.path).filter(|(git, _)| !new_names.is_old_repository(git));
     match in_new {

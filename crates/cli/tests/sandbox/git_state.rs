@@ -75,6 +75,38 @@ fn a_directory_of_hooks_is_found_however_it_is_named() {
 }
 
 #[test]
+fn a_directory_of_hooks_of_a_bare_repository_is_protected() {
+    let prepare = format!(
+        "{CHECKOUT}; git init -q --bare bare; git -C bare config core.hooksPath shared/x/..
+         mkdir -p bare/shared/x"
+    );
+    let plant = "printf '#!/bin/sh\\ntouch PWNED\\n' > bare/shared/post-update
+        chmod 755 bare/shared/post-update";
+    for who in users() {
+        assert_disarmed(who, &prepare, plant, "git push -q ./bare HEAD:refs/heads/x");
+    }
+}
+
+#[test]
+fn a_worktree_that_the_host_adds_meanwhile_stays() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(CHECKOUT);
+        let wait = "until [ -e done ]; do sleep 0.01; done";
+        let ran = meanwhile(&env, &[], wait, "git worktree add -q ../two -b two; touch done");
+        assert!(ran.events("tampering").is_empty() && ran.events("changed").is_empty(), "{ran:?}");
+        env.prepare("git -C ../two status");
+        // One that leads to another repository does not.
+        let env = TestEnv::new(who);
+        env.prepare(CHECKOUT);
+        let script = "mkdir -p .git/worktrees/x; echo ../../../evil > .git/worktrees/x/commondir";
+        let ran = env.run(UNWATCHED, script);
+        assert_eq!(ran.events("tampering").len(), 1, "{ran:?}");
+        assert!(!env.path("project/.git/worktrees").exists());
+    }
+}
+
+#[test]
 fn a_directory_of_hooks_is_protected_in_a_linked_worktree() {
     for who in users() {
         for configuration in [
