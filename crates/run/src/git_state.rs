@@ -167,7 +167,7 @@ pub(crate) fn are_plain_worktrees(dir: &Path) -> bool {
         own.symlink_metadata().is_ok_and(|found| found.is_dir())
             && !own.join("commondir").is_symlink()
             && shared.trim_ascii() == b"../.."
-            && ["config", "hooks", "modules", "objects"].iter().all(|name| is_absent(name))
+            && ["config", "hooks", "modules", "objects"].iter().all(&is_absent)
             && (is_absent(&"config.worktree")
                 || (!config.is_symlink() && is_harmless_config(&config)))
     };
