@@ -249,7 +249,7 @@ fn a_repository_in_disguise_inside_a_git_directory_is_disarmed() {
             let env = TestEnv::new(who);
             denying(&env);
             env.prepare(CHECKOUT);
-            let (first, second) = script.split_once("\n").unwrap();
+            let (first, second) = script.split_once('\n').unwrap();
             for script in [&format!("mkdir -p {dir}; {second}"), first] {
                 env.run(&[], &marking(&env, script));
             }
