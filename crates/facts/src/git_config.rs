@@ -4,11 +4,20 @@
 //! git itself would reject. Calling a file harmless is strict: only what git writes without being
 //! asked, in the way git writes it, is harmless.
 
-use std::path::{Path, PathBuf};
+mod named;
+mod parse;
 
-use model::{FileText, Identity};
+use std::path::Path;
 
-use crate::read_small;
+use model::Identity;
+
+pub use named::{Named, Role, named_files, users_files};
+use parse::{Config, Line, parse};
+
+use crate::text::read_bytes;
+
+/// The largest configuration that is read, in bytes.
+const LARGEST: usize = 16 << 20;
 
 /// What `init`, `clone`, commits and branches write. None of it names a program.
 const HARMLESS: &[(&str, &[&str])] = &[
@@ -39,18 +48,12 @@ const HARMLESS: &[(&str, &[&str])] = &[
     ("index", &["version", "threads"]),
 ];
 
+/// Sections in which no key names a program.
+const NOTED: &[&str] = &["branch", "user", "color", "advice"];
+
 /// Keys that name a program, or have one run, unless their value is `false`.
 const HARMLESS_IF_FALSE: &[(&str, &str)] =
     &[("core", "fsmonitor"), ("commit", "gpgsign"), ("tag", "gpgsign")];
-
-/// Where a relative path in a configuration starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Base {
-    /// The directory of the configuration file.
-    Itself,
-    /// The top of the checkout.
-    Checkout,
-}
 
 /// Whether a configuration names no program.
 pub fn is_harmless(path: &Path) -> bool {
@@ -64,55 +67,45 @@ pub fn adds_nothing_harmful(old: &Path, new: &Path) -> bool {
     old.plain && new.plain && new.lines.iter().all(known)
 }
 
-/// What else git reads because a configuration names it: included configurations, and the directory
-/// of hooks.
-pub fn named_files(path: &Path) -> Vec<(Base, PathBuf)> {
-    let lines = read(path).unwrap_or_default().lines;
-    let named = |line: Line| {
-        let base = match (&*line.section, &*line.key) {
-            ("include" | "includeif", "path") => Base::Itself,
-            ("core", "hookspath") => Base::Checkout,
-            _ => return None,
-        };
-        Some((base, PathBuf::from(line.value?)))
+/// A configuration without what was added to it and may run a program; `None` if nothing of that
+/// kind was added. It is for a file that was changed by someone else: keys that any tool notes about
+/// branches and colours are let pass.
+pub fn without_harmful_additions(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
+    let (before, now) = (parse(old), parse(new));
+    let passes = |line: &Line| {
+        let noted = NOTED.contains(&&*line.section) && !line.continues() && !line.runs_url();
+        line.key.is_empty() || before.lines.contains(line) || line.is_harmless() || noted
     };
-    lines.into_iter().filter_map(named).collect()
+    if now.lines.iter().all(passes) && (now.plain || !before.plain) {
+        return None;
+    }
+    if !now.plain {
+        return Some(old.to_vec());
+    }
+    let mut kept = String::new();
+    for line in now.lines.iter().filter(|line| passes(line)) {
+        match &line.subsection {
+            _ if !line.key.is_empty() => kept.push_str(&format!("\t{}\n", line.raw)),
+            None => kept.push_str(&format!("[{}]\n", line.section)),
+            Some(sub) => kept.push_str(&format!("[{} \"{sub}\"]\n", line.section)),
+        }
+    }
+    Some(kept.chars().filter_map(|c| u8::try_from(c).ok()).collect())
 }
 
 /// The name and address under which a user commits, from the files in their home.
 pub fn committer(home: &Path) -> Option<Identity> {
     let files = [home.join(".config/git/config"), home.join(".gitconfig")];
     let (mut name, mut email) = (None, None);
+    let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
     for line in files.iter().filter_map(|file| read(file)).flat_map(|config| config.lines) {
         match (&*line.section, &line.subsection, &*line.key) {
-            ("user", None, "name") if line.value.is_some() => name = line.value,
-            ("user", None, "email") if line.value.is_some() => email = line.value,
+            ("user", None, "name") if line.value.is_some() => name = line.value.map(text),
+            ("user", None, "email") if line.value.is_some() => email = line.value.map(text),
             _ => {}
         }
     }
     Some(Identity { name: name?, email: email? })
-}
-
-/// A configuration as it was read.
-#[derive(Debug, Default)]
-struct Config {
-    lines: Vec<Line>,
-    /// Whether every heading is written as git writes it.
-    plain: bool,
-}
-
-/// A heading, which has no key, or a key under its heading.
-#[derive(Debug, PartialEq, Eq)]
-struct Line {
-    /// In lower case.
-    section: String,
-    subsection: Option<String>,
-    /// In lower case.
-    key: String,
-    /// Without quotation marks, escapes and comment; `None` without a `=`.
-    value: Option<String>,
-    /// As it was written, with every line that continues it.
-    raw: String,
 }
 
 impl Line {
@@ -127,134 +120,23 @@ impl Line {
             let switched = HARMLESS_IF_FALSE.iter().any(|(name, _)| name == section);
             return known.is_some() || switched;
         }
-        let continued = raw.contains('\n') || raw.ends_with('\\');
-        // Git runs what such a URL says, also where it is quoted.
-        let runs = value.replace(['"', '\\'], "").contains("ext::");
-        known.is_some_and(|(_, keys)| keys.contains(&&**key)) && !runs && !continued
+        let known = known.is_some_and(|(_, keys)| keys.contains(&&**key));
+        known && !self.runs_url() && !self.continues()
+    }
+
+    fn continues(&self) -> bool {
+        self.raw.contains('\n') || self.raw.ends_with('\\')
+    }
+
+    /// Git runs what such a URL says, also where it is quoted.
+    fn runs_url(&self) -> bool {
+        self.raw.replace(['"', '\\'], "").contains("ext::")
     }
 }
 
 /// Reads a configuration; `None` if there is no readable file.
 fn read(path: &Path) -> Option<Config> {
-    let FileText::Text(text) = read_small(path) else { return None };
-    let mut config = Config { lines: Vec::new(), plain: true };
-    let (mut section, mut subsection) = (String::new(), None);
-    // Git skips a byte order mark, and never writes one.
-    let unmarked = text.strip_prefix('\u{feff}');
-    config.plain &= unmarked.is_none();
-    let mut lines = unmarked.unwrap_or(&text).lines();
-    while let Some(line) = lines.next() {
-        let mut rest = line.trim();
-        if rest.starts_with('[') {
-            config.plain &= is_plain_heading(rest);
-        }
-        // Another heading, or a key, may follow on the same line.
-        while let Some(found) = rest.strip_prefix('[') {
-            let Some((heading, behind)) = heading(found) else {
-                rest = "";
-                break;
-            };
-            (section, subsection) = heading;
-            config.lines.push(Line {
-                section: section.clone(),
-                subsection: subsection.clone(),
-                key: String::new(),
-                value: None,
-                raw: String::new(),
-            });
-            rest = behind.trim_start();
-        }
-        if rest.is_empty() || rest.starts_with(['#', ';']) {
-            continue;
-        }
-        let mut raw = rest.to_owned();
-        let value = rest.split_once('=').map(|(_, first)| value(first, &mut lines, &mut raw));
-        let key = rest.split('=').next().unwrap_or_default().trim().to_ascii_lowercase();
-        let (section, subsection) = (section.clone(), subsection.clone());
-        config.lines.push(Line { section, subsection, key, value, raw });
-    }
-    Some(config)
-}
-
-/// Whether a whole line is a heading as git writes it: a name, and perhaps another in quotation
-/// marks.
-fn is_plain_heading(line: &str) -> bool {
-    let Some(text) = line.strip_prefix('[').and_then(|line| line.strip_suffix(']')) else {
-        return false;
-    };
-    let quoted = |text: &str| {
-        let sub = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
-        sub.is_some_and(|sub| !sub.contains(['"', '\\', '[', ']']))
-    };
-    let (name, plain) = match text.split_once(' ') {
-        Some((name, sub)) => (name, quoted(sub)),
-        None => (text, true),
-    };
-    plain && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '.')
-}
-
-/// The section and subsection of a heading, and what follows its `]`. Both spellings of a
-/// subsection are read: `[a "b"]` and `[a.b]`.
-fn heading(text: &str) -> Option<((String, Option<String>), &str)> {
-    let end = text.find([']', '"'])?;
-    let (name, mut rest) = text.split_at(end);
-    let name = name.trim().to_ascii_lowercase();
-    if let Some(closed) = rest.strip_prefix(']') {
-        let heading = match name.split_once('.') {
-            Some((name, sub)) => (name.to_owned(), Some(sub.to_owned())),
-            None => (name, None),
-        };
-        return Some((heading, closed));
-    }
-    let mut sub = String::new();
-    let mut chars = rest.strip_prefix('"')?.chars();
-    loop {
-        match chars.next()? {
-            '"' => break,
-            '\\' => sub.push(chars.next()?),
-            c => sub.push(c),
-        }
-    }
-    rest = chars.as_str().trim_start().strip_prefix(']')?;
-    Some(((name, Some(sub)), rest))
-}
-
-/// A value as git understands it. `raw` gets the lines that continue it.
-fn value<'a>(first: &str, lines: &mut impl Iterator<Item = &'a str>, raw: &mut String) -> String {
-    let mut value = String::new();
-    // Blanks at the end do not count, unless they are quoted.
-    let mut length = 0;
-    let mut quoted = false;
-    let mut line = first.trim_start();
-    'lines: loop {
-        let mut chars = line.chars();
-        while let Some(c) = chars.next() {
-            match c {
-                '"' => quoted = !quoted,
-                '#' | ';' if !quoted => break 'lines,
-                '\\' => match chars.next() {
-                    Some('n') => value.push('\n'),
-                    Some('t') => value.push('\t'),
-                    Some('b') => value.push('\u{8}'),
-                    Some(c) => value.push(c),
-                    None => {
-                        let Some(next) = lines.next() else { break 'lines };
-                        raw.push('\n');
-                        raw.push_str(next);
-                        line = next;
-                        continue 'lines;
-                    }
-                },
-                c => value.push(c),
-            }
-            if quoted || !c.is_whitespace() {
-                length = value.len();
-            }
-        }
-        break;
-    }
-    value.truncate(length);
-    value
+    read_bytes(path, LARGEST).ok().map(|bytes| parse(&bytes))
 }
 
 #[cfg(test)]
@@ -307,30 +189,153 @@ mod tests {
     }
 
     #[test]
+    fn what_was_added_and_may_run_a_program_is_left_out() {
+        let old = "[core]\n\teditor = vim\n[remote \"o\"]\n\turl = x\n";
+        let clean = |new: &str| {
+            let kept = without_harmful_additions(old.as_bytes(), new.as_bytes());
+            kept.map(|kept| String::from_utf8(kept).unwrap())
+        };
+        let noted = "[branch \"x\"]\n\tremote = o\n\tvscode-merge-base = o/main\n";
+        assert_eq!(clean(old), None);
+        assert_eq!(clean(""), None);
+        assert_eq!(clean(&format!("{old}{noted}[user]\n\tname = A\n")), None);
+        let armed = format!("{old}\tfetch = x\n{noted}[alias]\n\tst = !evil\n");
+        assert_eq!(clean(&armed).unwrap(), format!("{old}\tfetch = x\n{noted}[alias]\n"));
+        assert_eq!(clean(&format!("{old}[core] fsmonitor = evil\n")).unwrap(), old);
+        assert_eq!(
+            clean(&format!("{old}[branch \"x\"]\n\tremote = ext::evil\n")).unwrap(),
+            format!("{old}[branch \"x\"]\n")
+        );
+    }
+
+    #[test]
     fn a_configuration_names_what_else_is_read() {
         let dir = tempfile::tempdir().unwrap();
         let config = dir.path().join("config");
+        let here = |name: &str| dir.path().join(name);
+        let hooks = |path: &str| vec![(Role::Hooks, path.into())];
+        let includes = |name: &str| vec![(Role::Configuration, here(name))];
         for (text, named) in [
-            ("[core]\n\thooksPath = .githooks\n\tpager = x\n", vec![(Base::Checkout, ".githooks")]),
-            ("[include]\n\tpath = ../more\n", vec![(Base::Itself, "../more")]),
-            ("[includeIf \"gitdir:~/x/\"]\n\tpath = \"a b\"\n", vec![(Base::Itself, "a b")]),
+            (&b"[core]\n\thooksPath = .githooks\n\tbare = x\n"[..], hooks(".githooks")),
+            (b"[include]\n\tpath = ../more\n", includes("../more")),
+            (b"[includeIf \"gitdir:~/x/\"]\n\tpath = \"a b\"\n", includes("a b")),
             // Git accepts all of these, although it writes none of them.
-            ("[core] hooksPath = x", vec![(Base::Checkout, "x")]),
-            ("\u{feff}[core]\r\nHOOKSPATH=x # y\r\n", vec![(Base::Checkout, "x")]),
-            ("[a][b \"]\"][core]\nhookspath = a\\\nb", vec![(Base::Checkout, "ab")]),
-            ("[include]\npath = \"a\\\"#b\"c ; d", vec![(Base::Itself, "a\"#bc")]),
-            ("[include] ; x\npath = a", vec![(Base::Itself, "a")]),
+            (b"[core] hooksPath = x", hooks("x")),
+            (b"[core] # a comment\nhooksPath = x", hooks("x")),
+            (b"[core]\nbare = false # \xff\nhooksPath = x", hooks("x")),
+            (b"\xef\xbb\xbf[core]\r\nHOOKSPATH=x # y\r\n", hooks("x")),
+            (b"[a][b \"]\"][core]\nhookspath = a\\\nb", hooks("ab")),
+            (b"[core]\nhooksPath = ~/x", hooks("/home/u/x")),
+            (b"[include]\npath = \"a\\\"#b\"c ; d", includes("a\"#bc")),
+            (b"[include] ; x\npath = a", includes("a")),
             // Git stops at the first line that it cannot read. Nothing relies on that.
-            ("[broken\n[core]\nhooksPath = x", vec![(Base::Checkout, "x")]),
-            ("[core]\nhooksPath\n# hooksPath = x\n", vec![]),
-            ("[other]\nhooksPath = x\npath = y\n", vec![]),
+            (b"[broken\n[core]\nhooksPath = x", hooks("x")),
+            (b"[core]\n?\nhooksPath = x", hooks("x")),
+            (b"[core]\nhooksPath\n# hooksPath = x\n", vec![]),
+            (b"[other]\nhooksPath = x\npath = y\n", vec![]),
         ] {
             std::fs::write(&config, text).unwrap();
-            let named: Vec<_> =
-                named.into_iter().map(|(base, path)| (base, PathBuf::from(path))).collect();
-            assert_eq!(named_files(&config), named, "{text}");
+            let found = named_files(&config, Path::new("/home/u"));
+            let found: Vec<_> = found.into_iter().map(|named| (named.role, named.path)).collect();
+            assert_eq!(found, named, "{}", String::from_utf8_lossy(text));
         }
-        assert_eq!(named_files(&dir.path().join("gone")), []);
+        assert_eq!(named_files(&here("gone"), Path::new("/")), []);
+        // What an included configuration names is named too.
+        std::fs::write(&config, "[include]\npath = more\npath = config\n").unwrap();
+        std::fs::write(here("more"), "[core]\nhooksPath = x\n[include]\npath = config\n").unwrap();
+        let found = named_files(&config, Path::new("/"));
+        assert!(found.contains(&Named { path: "x".into(), role: Role::Hooks }), "{found:?}");
+    }
+
+    /// Whatever git reads in a configuration, this reader reads as well, byte for byte.
+    #[test]
+    fn every_value_that_git_reads_is_found() {
+        let parts: &[&[u8]] = &[
+            b"[core]",
+            b"[CORE]",
+            b"[core \"x\"]",
+            b"[a.b]",
+            b"[a \"]\"]",
+            b"[core ]",
+            b"\n",
+            b"\n",
+            b"\r\n",
+            b" ",
+            b"\t",
+            b"hooksPath",
+            b"hookspath",
+            b" = ",
+            b"=",
+            b"x/y",
+            b"\"",
+            b"\\\"",
+            b"\\\n",
+            b"\\\\",
+            b"\\t",
+            b"#",
+            b";",
+            b"\xff",
+            b"\xc3\xa9",
+            b"bare",
+            b"a b",
+            b"-",
+            b"[",
+            b"]",
+            b"\xef\xbb\xbf",
+            b".",
+            b"\n[core]\n",
+            b"\nhooksPath = ",
+            b"\x0b",
+            b"$",
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let config = dir.path().join("config");
+        let (mut seed, mut read_by_git) = (0x2545_f491_4f6c_dd1d_u64, 0);
+        for _ in 0..500 {
+            let mut next = |below: usize| {
+                seed ^= seed << 13;
+                seed ^= seed >> 7;
+                seed ^= seed << 17;
+                usize::try_from(seed % below as u64).unwrap()
+            };
+            let mut text = if next(3) == 0 { Vec::new() } else { b"[core]\nhooksPath = ".to_vec() };
+            for _ in 0..=next(9) {
+                text.extend_from_slice(parts[next(parts.len())]);
+            }
+            std::fs::write(&config, &text).unwrap();
+            let git = std::process::Command::new("git")
+                .args(["config", "--list", "-z", "-f"])
+                .arg(&config)
+                .env_clear()
+                .env("PATH", "/usr/bin:/bin")
+                .output();
+            let Ok(git) = git else { return };
+            if !git.status.success() {
+                continue;
+            }
+            let expected: Vec<_> = git.stdout.split(|byte| *byte == 0).collect();
+            let entries = expected.iter().filter(|entry| !entry.is_empty());
+            let expected: Vec<Vec<u8>> = entries.map(|entry| entry.to_vec()).collect();
+            read_by_git += expected.len();
+            let read = parse(&text).lines.into_iter().filter(|line| !line.key.is_empty());
+            let bytes = |text: &str| text.chars().map(|c| u8::try_from(c).unwrap()).collect();
+            let found: Vec<Vec<u8>> = read
+                .map(|line| {
+                    let headings = [&line.section].into_iter().filter(|name| !name.is_empty());
+                    let parts: Vec<_> =
+                        headings.chain(&line.subsection).chain([&line.key]).collect();
+                    let parts: Vec<Vec<u8>> = parts.into_iter().map(|part| bytes(part)).collect();
+                    let mut name = parts.join(&b'.');
+                    if let Some(value) = line.value {
+                        name.push(b'\n');
+                        name.extend(value);
+                    }
+                    name
+                })
+                .collect();
+            assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
+        }
+        assert!(read_by_git > 70, "{read_by_git}");
     }
 
     #[test]

@@ -15,8 +15,8 @@ use model::{Facts, Query};
 pub use git::{git_root, is_repository, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::{Elsewhere, Resolver};
-pub use text::{LARGEST_TEXT, read_small};
-pub use walk::{Step, Visit, walk};
+pub use text::{LARGEST_TEXT, read_bytes, read_small};
+pub use walk::{PATH_MAX, Step, Visit, open_directory, walk, walk_deep};
 
 /// Answers all questions at once.
 pub fn answer(queries: &[Query]) -> Facts {

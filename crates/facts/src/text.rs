@@ -25,6 +25,20 @@ enum Problem {
 }
 
 fn read(path: &Path) -> Result<String, Problem> {
+    let bytes = open(path, LARGEST_TEXT)?;
+    String::from_utf8(bytes).map_err(|_| Problem::Unreadable("it is not UTF-8 text".into()))
+}
+
+/// Reads a regular file of at most so many bytes, whatever is in it. The error says why it cannot be
+/// read; there is none for a file that does not exist.
+pub fn read_bytes(path: &Path, largest: usize) -> Result<Vec<u8>, Option<String>> {
+    open(path, largest).map_err(|problem| match problem {
+        Problem::Missing => None,
+        Problem::Unreadable(why) => Some(why),
+    })
+}
+
+fn open(path: &Path, largest: usize) -> Result<Vec<u8>, Problem> {
     let wrong = |why: &str| Problem::Unreadable(why.into());
     // Without O_NONBLOCK, opening a pipe would wait for its other end.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
@@ -39,13 +53,13 @@ fn read(path: &Path) -> Result<String, Problem> {
     let size = usize::try_from(stat.st_size).unwrap_or(usize::MAX);
     let mut bytes = Vec::with_capacity(size.min(1 << 16));
     std::fs::File::from(descriptor)
-        .take(LARGEST_TEXT as u64 + 1)
+        .take(largest as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| wrong(&error.to_string()))?;
-    if bytes.len() > LARGEST_TEXT {
-        return Err(wrong("it is larger than 1 MiB"));
+    if bytes.len() > largest {
+        return Err(wrong(&format!("it is larger than {} MiB", largest >> 20)));
     }
-    String::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8 text"))
+    Ok(bytes)
 }
 
 #[cfg(test)]

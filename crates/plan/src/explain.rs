@@ -98,7 +98,9 @@ impl Explainer<'_> {
                 }
                 Cause::HostSocket => Some("a program outside the sandbox serves it".into()),
                 Cause::EventsFile => Some("the events of this run are written there".into()),
-                Cause::Protected => Some("it is the target of a protected link".into()),
+                Cause::Protected => {
+                    Some("a protected name or the configuration of git leads to it".into())
+                }
                 _ => None,
             };
         }

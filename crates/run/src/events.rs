@@ -96,6 +96,15 @@ pub enum Event {
         /// How many more there are.
         more: u64,
     },
+    /// Something protected is not as it was, and it cannot be determined who changed it: the run, or
+    /// a program on the host.
+    Changed {
+        /// The run.
+        run: String,
+        /// What, and how to look at it.
+        #[serde(flatten)]
+        changed: Changed,
+    },
     /// The run is over and nothing of it is left.
     Stopped {
         /// The run.
@@ -112,9 +121,15 @@ pub enum Event {
         limited_by: String,
         /// How many violations of each class there were.
         violations: Counts,
-        /// In a linked worktree: whether all other references are unchanged.
+        /// In a linked worktree: whether the run left all other references as they were.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         other_references_unchanged: Option<bool>,
+        /// In a linked worktree: other references that the run may have moved.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moved_references: Vec<String>,
+        /// In a linked worktree: references that programs on the host moved meanwhile.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        moved_by_host: Vec<String>,
         /// How long the run took.
         seconds: f64,
     },
@@ -255,4 +270,15 @@ pub struct Tampering {
     pub moved_to: Option<String>,
     /// What it is.
     pub what: String,
+}
+
+/// Something protected that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// Where, or which reference.
+    pub path: String,
+    /// What happened to it.
+    pub what: String,
+    /// The command that shows the difference, or that undoes the change.
+    pub look: Option<String>,
 }

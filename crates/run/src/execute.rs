@@ -1,7 +1,9 @@
 //! [`run`]: the sandbox is started, the command runs, and the report says what happened.
 
+use std::io::Write;
 use std::net::TcpListener;
 use std::os::fd::BorrowedFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
@@ -10,13 +12,15 @@ use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
 use crate::build_files::BuildFileChange;
-use crate::events::{Class, Ending, Event, Tampering, Violation};
+use crate::events::{Changed, Class, Ending, Event, Tampering, Violation};
 use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
+use crate::note::{self, Recovered};
 use crate::prepare::{Prepared, Purpose, prepare_for};
+use crate::references::Moved;
 use crate::report::{NOT_FOUND, Report, STOPPED, ending};
 use crate::request::{Error, Request};
-use crate::sweep;
+use crate::sweep::{self, Swept};
 
 /// Runs a command in this process and waits for its end. `events` gets every event as it happens.
 ///
@@ -76,6 +80,8 @@ impl Run<'_> {
         monitor.learns = self.request.learn;
         self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
         let canary = self.canary()?;
+        let mut recovered = self.report_recovered(&mut monitor);
+        let note = self.keep_note(&monitor.run, &mut notices);
         let launch = Launch {
             plan,
             command: &self.request.command,
@@ -92,10 +98,11 @@ impl Run<'_> {
                 // Whatever failed while the command ran: what it did is still checked.
                 let mut failed = Error::from(&error);
                 if monitor.available.is_some() {
-                    let swept = self.sweep(&mut monitor);
+                    let mut found = self.sweep(&mut monitor);
+                    found.tampering.splice(0..0, recovered);
                     let exit = failed.exit_code();
                     let report =
-                        self.report(&monitor, None, (exit, Ending::Failed), swept, notices);
+                        self.report(&monitor, None, (exit, Ending::Failed), found, notices);
                     failed.report = Some(Box::new(report));
                 }
                 let (run, error) = (monitor.run.clone(), failed.message.clone());
@@ -108,20 +115,17 @@ impl Run<'_> {
         monitor.close_network();
         report_limits(&mut monitor, &outcome);
         let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
-        let swept = if changed { self.sweep(&mut monitor) } else { Swept::default() };
-        let tampering = &swept.tampering;
+        let mut found = if changed { self.sweep(&mut monitor) } else { Found::default() };
+        found.tampering.append(&mut recovered);
+        let moved = self.moved_references(&mut monitor, &mut found);
+        drop(note);
         let (mut exit, end) = ending(&outcome);
         // A success would hide that something is there that should not be.
-        if exit == 0 && tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
+        if exit == 0 && found.tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
             exit = STOPPED;
         }
-        let other_references_unchanged = machine.worktree.as_ref().and_then(|worktree| {
-            let inside =
-                |found: &Tampering| Path::new(&found.path).starts_with(worktree.common.as_path());
-            (!tampering.iter().any(inside)).then_some(true)
-        });
-        let recorded = self.record_end(&monitor, tampering, &mut notices);
-        let report = self.report(&monitor, Some(&outcome), (exit, end), swept, notices);
+        let recorded = self.record_end(&monitor, &found.tampering, &mut notices);
+        let report = self.report(&monitor, Some(&outcome), (exit, end), found, notices);
         if let Err(error) = recorded {
             return Err(Error { report: Some(Box::new(report)), ..error });
         }
@@ -133,7 +137,9 @@ impl Run<'_> {
             usage: report.usage,
             limited_by: report.limited_by.clone(),
             violations: report.counts,
-            other_references_unchanged,
+            other_references_unchanged: moved.as_ref().map(|moved| moved.unknown.is_empty()),
+            moved_references: moved.iter().flat_map(Moved::unknown_names).collect(),
+            moved_by_host: moved.map(|moved| moved.by_host).unwrap_or_default(),
             seconds: clock.elapsed().as_secs_f64(),
         });
         Ok(report)
@@ -144,7 +150,7 @@ impl Run<'_> {
         monitor: &Monitor<'_, '_>,
         outcome: Option<&Outcome>,
         (exit, end): (u8, Ending),
-        swept: Swept,
+        found: Found,
         mut notices: Vec<String>,
     ) -> Report {
         let context = &self.prepared.setup.context;
@@ -183,9 +189,10 @@ impl Run<'_> {
             denied: denied.cloned().collect(),
             counts: monitor.counts,
             limits_reached: reached.map(|&limit| limit.into()).collect(),
-            tampering: swept.tampering,
-            build_files: swept.build_files,
-            more_build_files: swept.more_build_files,
+            tampering: found.tampering,
+            changed: found.changed,
+            build_files: found.build_files,
+            more_build_files: found.more_build_files,
             lost: lost.map(ToString::to_string).collect(),
             unseen_programs: unseen.take(3).map(grant).collect(),
             limited_by: outcome.map_or("", |outcome| outcome.limited_by).into(),
@@ -205,23 +212,90 @@ impl Run<'_> {
         NewNames::before(&machine.marked, dangling, repositories, worktree, self.started)
     }
 
-    /// Looks for what appeared under protected names, and for files that the user's own build acts on,
-    /// and reports both.
-    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Swept {
-        let Prepared { setup, machine, .. } = self.prepared;
-        let worktree = machine.worktree.as_ref();
-        let (tampering, now) =
-            sweep::sweep(setup, &machine.grants, worktree, &monitor.new_names, self.started);
-        for tampering in &tampering {
-            let (run, tampering) = (monitor.run.clone(), tampering.clone());
-            monitor.emit(Event::Tampering { run, tampering });
+    /// Looks for what appeared under protected names and for what was replaced, and reports it.
+    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Found {
+        let Prepared { setup, machine, unfinished, frozen, .. } = self.prepared;
+        let (mut tampering, build) = sweep::sweep(&Swept {
+            policy: &setup.loaded.policy,
+            context: &setup.context,
+            grants: &machine.grants,
+            worktree: machine.worktree.as_ref(),
+            new_names: &monitor.new_names,
+            unfinished,
+            since: self.started,
+        });
+        let enforcement = monitor.available.as_ref().map(|available| available.enforcement);
+        let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces), self.started);
+        tampering.extend(compared.tampering);
+        let replaced = compared.changed.into_iter().enumerate();
+        let keep = |(number, (changed, before)): (usize, (Changed, Option<Vec<u8>>))| {
+            let place = setup.places.state_dir.join("replaced");
+            let name = format!("{}-{number}", monitor.run);
+            let look = before.and_then(|text| keep_old(&place, &name, &text, &changed.path));
+            Changed { look, ..changed }
+        };
+        let changed: Vec<_> = replaced.take(MOST_CHANGED).map(keep).collect();
+        let run = monitor.run.clone();
+        for tampering in tampering.iter().cloned() {
+            monitor.emit(Event::Tampering { run: run.clone(), tampering });
         }
-        let (build_files, more_build_files) = self.prepared.build.changes(&now);
+        for changed in changed.iter().cloned() {
+            monitor.emit(Event::Changed { run: run.clone(), changed });
+        }
+        let (build_files, more_build_files) = self.prepared.build.changes(&build);
         if !build_files.is_empty() {
             let (run, files) = (monitor.run.clone(), build_files.clone());
             monitor.emit(Event::BuildFilesChanged { run, files, more: more_build_files });
         }
-        Swept { tampering, build_files, more_build_files }
+        Found { tampering, changed, build_files, more_build_files }
+    }
+
+    /// Keeps a note of what was found before the run, in case it does not come to its end.
+    fn keep_note(&self, run: &str, notices: &mut Vec<String>) -> Option<note::Kept> {
+        let Prepared { setup, machine, dangling, repositories, unfinished, frozen, .. } =
+            self.prepared;
+        let minimum = setup.loaded.policy.confinement.minimum.value;
+        let requested = self.request.mechanisms.enforcement;
+        let mounted = [minimum, requested] == [Enforcement::Namespaces; 2];
+        let found = note::Found { machine, dangling, repositories, unfinished, frozen, mounted };
+        match note::keep(setup, &found, run, self.started) {
+            Ok(note) => Some(note),
+            Err(error) => {
+                let place = setup.places.state_dir.display();
+                notices.push(format!(
+                    "cannot write {place}: {error}; if this run is killed, nothing searches for \
+                     what it left"
+                ));
+                None
+            }
+        }
+    }
+
+    /// Reports what runs left that were killed.
+    fn report_recovered(&self, monitor: &mut Monitor<'_, '_>) -> Vec<Tampering> {
+        let found: Vec<_> = self.prepared.recovered.iter().flat_map(Recovered::told).collect();
+        for tampering in found.iter().cloned() {
+            let run = monitor.run.clone();
+            monitor.emit(Event::Tampering { run, tampering });
+        }
+        found
+    }
+
+    /// Compares the references of a linked worktree's repository.
+    fn moved_references(&self, monitor: &mut Monitor<'_, '_>, found: &mut Found) -> Option<Moved> {
+        let Prepared { machine, references, .. } = self.prepared;
+        let worktree = machine.worktree.as_ref()?;
+        let moved = references.as_ref()?.compare(worktree);
+        for (name, before) in &moved.unknown {
+            let undo = |before: &String| format!("git update-ref {name} {before}");
+            let what = "was moved while the run went on".into();
+            let look = before.as_ref().map(undo);
+            let changed = Changed { path: name.clone(), what, look };
+            let run = monitor.run.clone();
+            monitor.emit(Event::Changed { run, changed: changed.clone() });
+            found.changed.push(changed);
+        }
+        Some(moved)
     }
 
     fn record_end(
@@ -310,18 +384,32 @@ impl Run<'_> {
     }
 }
 
-/// What was found after a run.
-#[derive(Default)]
-struct Swept {
-    tampering: Vec<Tampering>,
-    build_files: Vec<BuildFileChange>,
-    more_build_files: u64,
-}
-
 struct HeldCanary {
     canary: Canary,
     _listener: TcpListener,
     _spare: Option<tempfile::NamedTempFile>,
+}
+
+/// What was found at the end of a run.
+#[derive(Default)]
+struct Found {
+    tampering: Vec<Tampering>,
+    changed: Vec<Changed>,
+    build_files: Vec<BuildFileChange>,
+    more_build_files: u64,
+}
+
+/// Replaced files that are reported.
+const MOST_CHANGED: usize = 50;
+
+/// Keeps what a file was before it was replaced. Returns the command that shows the difference.
+fn keep_old(place: &Path, name: &str, text: &[u8], path: &str) -> Option<String> {
+    std::fs::create_dir_all(place).ok()?;
+    let old = place.join(name);
+    let mut options = std::fs::OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(&old).ok()?;
+    file.write_all(text).ok()?;
+    Some(format!("diff {} {}", shell_word(&old.display().to_string()), shell_word(path)))
 }
 
 /// A limit that ended the run, and those that the kernel enforced while it went on.

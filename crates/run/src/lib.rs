@@ -32,17 +32,23 @@
 //! process of its own for each run, also from a program with threads; it says what that program must
 //! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
+mod aside;
 mod bounded;
 mod build_files;
 mod checks;
 mod created;
 mod events;
 mod execute;
+mod frozen;
+mod git_state;
 mod learn;
+mod lossless;
 mod monitor;
 mod network;
 mod new_names;
+mod note;
 mod prepare;
+mod references;
 mod report;
 mod request;
 mod scan;
@@ -57,10 +63,11 @@ mod writer;
 pub use agents::Agent;
 pub use build_files::{BuildFileChange, Change};
 pub use config::setup::Options;
-pub use events::{Class, Counts, Ending, Event, Mechanism, Tampering, Violation};
+pub use events::{Changed, Class, Counts, Ending, Event, Mechanism, Tampering, Violation};
 pub use execute::run;
 pub use model::{Level, Plan, Reason, Remedy, Rule};
 pub use monitor::Sink;
+pub use note::{Recovered, recover};
 pub use prepare::{Prepared, prepare};
 pub use report::{Report, STOPPED};
 pub use request::{Error, ErrorKind, Request};

@@ -2,13 +2,17 @@
 
 use std::sync::Arc;
 
-use model::{AbsPath, Cause, DomainRule, Origin, Plan, Sourced};
+use model::{AbsPath, Cause, DomainRule, Level, Origin, Plan, Sourced};
 use plan::Machine;
 use policy::NetworkRules;
 
 use crate::build_files::BuildFiles;
 use crate::checks;
 use crate::created::Created;
+use crate::frozen::Frozen;
+use crate::git_state::Unfinished;
+use crate::note::{self, Recovered};
+use crate::references::References;
 use crate::request::{Error, ErrorKind, Request};
 use crate::survey::{self, Survey};
 use config::setup::Setup;
@@ -20,6 +24,14 @@ pub struct Prepared {
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) repositories: Vec<AbsPath>,
     pub(crate) build: BuildFiles,
+    /// The operations of git that were not finished before the run.
+    pub(crate) unfinished: Unfinished,
+    /// What is protected, as it was before the run.
+    pub(crate) frozen: Frozen,
+    /// The references of a linked worktree's repository.
+    pub(crate) references: Option<References>,
+    /// Runs that were killed here, and what they left.
+    pub(crate) recovered: Vec<Recovered>,
     pub(crate) network: NetworkRules,
     /// What was created for the run; gone again with this value.
     #[expect(dead_code, reason = "kept for what happens when it is dropped")]
@@ -67,6 +79,10 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         Purpose::Run => Created::own_directories(&setup),
     };
     let cwd = working_directory(&setup)?;
+    let recovered = match purpose {
+        Purpose::Plan => Vec::new(),
+        Purpose::Run => recover(&setup),
+    };
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
     let Survey { machine, dangling, repositories, build, left_out, created } = found;
@@ -81,6 +97,14 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
+    let unfinished = Unfinished::before(&machine.marked, machine.worktree.as_ref());
+    let (mut frozen, mut references) = (Frozen::default(), None);
+    if purpose == Purpose::Run {
+        // Events are written by this program.
+        let pieces = plan.pieces.iter().filter(|piece| !matches!(piece.why, Cause::EventsFile));
+        frozen = Frozen::before(&machine.marked, pieces.map(|piece| &piece.path));
+        references = machine.worktree.as_ref().map(References::read);
+    }
     let notices = left_out.into_iter().chain(copies_without_secrets(&plan)).collect();
     Ok(Prepared {
         setup,
@@ -88,6 +112,10 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         dangling,
         repositories,
         build,
+        unfinished,
+        frozen,
+        references,
+        recovered,
         network,
         created: [own, created],
         agent,
@@ -110,6 +138,19 @@ fn copies_without_secrets(plan: &Plan) -> impl Iterator<Item = String> + use<'_>
             )),
         }
     })
+}
+
+/// Searches where this run may write for what runs left that were killed, before anything there counts
+/// as having been there.
+fn recover(setup: &Setup) -> Vec<Recovered> {
+    let (policy, context) = (&setup.loaded.policy, &setup.context);
+    let granted = plan::granting(policy, context).filter(|(_, write)| *write);
+    let granted = granted.filter_map(|(rule, _)| rule.value.prefix(&context.workspace));
+    let mut within: Vec<_> = granted.chain([context.workspace.clone()]).collect();
+    if policy.level.value == Level::Full {
+        within.push(context.home.clone());
+    }
+    note::recover(&setup.places.state_dir, Some(&within))
 }
 
 /// The rules about hosts. An agent's essential domains are allowed only if it is the agent that runs.

@@ -6,7 +6,7 @@ use sandbox::{End, Outcome, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::build_files::BuildFileChange;
-use crate::events::{Counts, Ending, Tampering, Violation};
+use crate::events::{Changed, Counts, Ending, Tampering, Violation};
 
 /// The exit status of a run that a violation stopped.
 pub const STOPPED: u8 = 77;
@@ -50,6 +50,9 @@ pub struct Report {
     pub build_files: Vec<BuildFileChange>,
     /// How many more of them there are.
     pub more_build_files: u64,
+    /// What was protected and is not as it was.
+    #[serde(default)]
+    pub changed: Vec<Changed>,
     /// Files that were written beside a granted file and are lost.
     pub lost: Vec<String>,
     /// Programs on `PATH` that the run did not see, with the command that would allow each.

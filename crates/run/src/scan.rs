@@ -4,16 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use facts::{Resolver, Step, Visit};
-use model::{AbsPath, Cause, Level, Sourced};
+use model::{AbsPath, Cause, FileText, Level, Sourced};
 use plan::{Entry, GIT_NAMES, Grant, Mark, Marked, Protections};
 use policy::{Context, PathRule, Policy};
 
+use crate::aside::Opened;
 use crate::build_files::{BuildFiles, names_toolchain};
-use facts::git_config::{Base, named_files};
+use crate::sweep;
+use facts::git_config::{Named, Role, named_files, users_files};
 
 /// The entries that the sandbox must hide or protect, while they are collected.
 pub(crate) struct Scan<'a> {
@@ -28,8 +31,14 @@ pub(crate) struct Scan<'a> {
     pub(crate) sockets: Vec<AbsPath>,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
-    /// Whether the targets of links are marked too.
-    pub(crate) follows: bool,
+    /// When the run began that is over now. Then the targets of links are not marked, since they may
+    /// have existed before, and every git directory is searched as well.
+    pub(crate) since: Option<SystemTime>,
+    pub(crate) workspace: AbsPath,
+    pub(crate) home: AbsPath,
+    /// What the user's own configuration makes git read and run in every repository, once it is
+    /// asked for.
+    pub(crate) users: Option<Vec<Named>>,
 }
 
 impl<'a> Scan<'a> {
@@ -47,7 +56,10 @@ impl<'a> Scan<'a> {
             build: BuildFiles::default(),
             sockets: Vec::new(),
             left_out: Vec::new(),
-            follows: true,
+            since: None,
+            workspace: context.workspace.clone(),
+            home: context.home.clone(),
+            users: None,
         }
     }
 
@@ -116,7 +128,10 @@ impl<'a> Scan<'a> {
     }
 
     pub(crate) fn look_through(&mut self, root: &AbsPath) {
-        facts::walk(root, &mut |visit| match visit {
+        // Before a run, no mount can be placed at a path that is too long.
+        let walk = if self.since.is_some() { facts::walk_deep } else { facts::walk };
+        walk(root, &mut |visit| match visit {
+            Visit::Entry(path, _) if is_too_long(path) && !self.is_new(path) => Step::Into,
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
                 self.unreadable.push(path.clone());
@@ -232,7 +247,7 @@ impl<'a> Scan<'a> {
             self.sockets.push(path.clone());
         }
         // After the run, what was hidden from it is checked like anything else.
-        let protects = (!self.follows).then(|| self.protections.protects(path)).flatten();
+        let protects = self.since.is_some().then(|| self.protections.protects(path)).flatten();
         let armed = || names_toolchain(path, kind).then_some(Mark::ReadOnly);
         let mark = protects.or_else(|| self.protections.mark(path)).or_else(armed);
         let Some(mut mark) = mark else {
@@ -272,7 +287,7 @@ impl<'a> Scan<'a> {
         if names.is_empty() {
             return;
         }
-        if self.follows
+        if self.since.is_none()
             && let Ok(target) = self.resolver.resolve(path.as_path())
         {
             self.names_in(&target, names.iter());
@@ -283,7 +298,7 @@ impl<'a> Scan<'a> {
 
     /// A protected name that is a link protects its target as well. Returns what the target is.
     fn follow(&mut self, path: &AbsPath, mark: Mark) -> Option<Entry> {
-        if !self.follows {
+        if self.since.is_some() {
             return None;
         }
         let (target, links) = self.resolver.follow(path.as_path()).ok()?;
@@ -309,11 +324,12 @@ impl<'a> Scan<'a> {
 
     /// A file that says where the git directory is.
     fn git_link(&mut self, path: &AbsPath) {
-        if self.follows
+        if self.since.is_none()
             && let Some(git) = facts::linked_git_dir(path.parent().as_path())
             && let Ok(git) = self.resolver.resolve(&git)
         {
             self.names_in(&git, GIT_NAMES.iter().map(Path::new));
+            self.named_by(&git, &path.parent());
         }
     }
 
@@ -322,24 +338,138 @@ impl<'a> Scan<'a> {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
             self.mark_there(&path, Mark::ReadOnly);
         }
-        if self.follows {
-            self.named_by(git);
+        match self.since {
+            None => self.named_by(git, &git.parent()),
+            Some(since) => self.inside_git(git, since),
         }
     }
 
-    /// The files that a repository's configuration makes git read and run are part of it.
-    fn named_by(&mut self, git: &AbsPath) {
-        let checkout = git.parent();
-        for (from, path) in named_files(git.join("config".as_ref()).as_path()) {
-            let base = if from == Base::Itself { git } else { &checkout };
-            let Ok(path) = AbsPath::lexical(&base.as_path().join(path)) else { continue };
-            // Elsewhere nothing can be written, and a whole checkout cannot be made read-only.
-            if path.is_within(&checkout)
-                && !git.is_within(&path)
-                && !self.mark_there(&path, Mark::ReadOnly)
-            {
-                self.dangling.push(path);
+    /// Looks for what is new inside a git directory, besides what belongs there: git acts on a
+    /// repository wherever it is.
+    fn inside_git(&mut self, git: &AbsPath, since: SystemTime) {
+        let (objects, head) = (git.join("objects".as_ref()), git.join("HEAD".as_ref()));
+        let known: Vec<_> = GIT_NAMES.iter().map(|name| git.join(name.as_ref())).collect();
+        facts::walk_deep(git, &mut |visit| {
+            let (path, kind) = match visit {
+                Visit::Entry(path, kind) => (path, kind),
+                Visit::Unreadable(path) => {
+                    if sweep::is_new(path.as_path(), since) {
+                        self.unreadable.push(path.clone());
+                    }
+                    return Step::Past;
+                }
+            };
+            if known.contains(path) || *path == head {
+                return Step::Past;
             }
+            if kind.is_dir() && path.parent() == objects && !may_hold_more(path, since) {
+                return Step::Past;
+            }
+            if self.protections.protects(path).is_some() && !self.is_new(path) {
+                return Step::Into;
+            }
+            self.entry(path, kind)
+        });
+    }
+
+    /// Whether something was created or changed during the run.
+    fn is_new(&self, path: &AbsPath) -> bool {
+        let Some(since) = self.since else { return false };
+        if !is_too_long(path) {
+            return sweep::is_new(path.as_path(), since);
+        }
+        let name = path.as_path().file_name().unwrap_or_default();
+        let opened = path.as_path().parent().and_then(Opened::new);
+        let found = opened.as_ref().and_then(|dir| dir.look(name));
+        opened.into_iter().for_each(Opened::close);
+        let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        found.is_none_or(|found| {
+            let changed = (found.st_ctime.unsigned_abs(), found.st_ctime_nsec);
+            changed >= (since.as_secs(), u64::from(since.subsec_nanos()))
+        })
+    }
+
+    /// A checkout around the workspace: what its configuration names may be in the workspace.
+    pub(crate) fn checkout_above(&mut self) {
+        let Some(top) = facts::git_root(self.workspace.as_path()) else { return };
+        let Ok(top) = AbsPath::lexical(&top) else { return };
+        if top == self.workspace {
+            return;
+        }
+        let git = top.join(".git".as_ref());
+        let own = facts::linked_git_dir(top.as_path()).and_then(|git| self.real(&git));
+        self.named_by(&own.unwrap_or(git), &top);
+    }
+
+    /// What the configurations of bare repositories name.
+    pub(crate) fn bare_repositories(&mut self) {
+        for dir in self.heads.clone() {
+            if facts::is_repository(dir.as_path()) {
+                self.named_by(&dir, &dir);
+            }
+        }
+    }
+
+    fn real(&mut self, path: &Path) -> Option<AbsPath> {
+        self.resolver.resolve(path).ok()
+    }
+
+    /// The files that a repository's configuration, or the user's own, makes git read and run in a
+    /// checkout are part of the repository.
+    fn named_by(&mut self, git: &AbsPath, checkout: &AbsPath) {
+        let common = match facts::read_small(git.join("commondir".as_ref()).as_path()) {
+            FileText::Text(text) => self.real(&git.as_path().join(text.trim())),
+            _ => None,
+        };
+        let home = self.home.clone();
+        let mut named: Vec<_> = [Some(git), common.as_ref()]
+            .into_iter()
+            .flatten()
+            .flat_map(|dir| ["config", "config.worktree"].map(|name| dir.join(name.as_ref())))
+            .flat_map(|config| named_files(config.as_path(), home.as_path()))
+            .collect();
+        let users = self.users.get_or_insert_with(|| {
+            let files = users_files(home.as_path());
+            files.iter().flat_map(|file| named_files(file, home.as_path())).collect()
+        });
+        named.extend(users.iter().cloned());
+        for Named { path, role } in named {
+            let path = checkout.as_path().join(path);
+            self.protect_named(&path, role, git);
+        }
+    }
+
+    /// Protects a file that git reads or runs, and every link on the way to it.
+    fn protect_named(&mut self, path: &Path, role: Role, git: &AbsPath) {
+        // A path that ends in `..` has no name of its own.
+        let resolved = path.file_name().is_none().then(|| self.real(path)).flatten();
+        let path = resolved.as_ref().map_or(path, AbsPath::as_path);
+        let Some(name) = path.file_name() else { return };
+        let Some(Ok((parent, mut links))) = path.parent().map(|dir| self.resolver.follow(dir))
+        else {
+            return;
+        };
+        let path = parent.join(name);
+        if role == Role::Word && !is_program(path.as_path()) {
+            return;
+        }
+        let target = self.real(path.as_path()).unwrap_or_else(|| path.clone());
+        // Elsewhere nothing can be written.
+        if !path.is_within(&self.workspace) && !target.is_within(&self.workspace) {
+            return;
+        }
+        links.retain(|link| link.is_within(&self.workspace));
+        for link in links {
+            self.mark_there(&link, Mark::ReadOnly);
+        }
+        let whole = |dir: &AbsPath| git.is_within(dir) || self.workspace.is_within(dir);
+        if whole(&path) || whole(&target) {
+            // A whole checkout cannot be made read-only; the hooks in it can.
+            if role == Role::Hooks {
+                self.names_in(&target, HOOKS.iter().map(Path::new));
+            }
+        } else if !self.mark_there(&path, Mark::ReadOnly) {
+            self.dangling.push(path);
         }
     }
 
@@ -353,6 +483,54 @@ impl<'a> Scan<'a> {
         }
     }
 }
+
+/// Whether a system call cannot take a path.
+fn is_too_long(path: &AbsPath) -> bool {
+    path.as_path().as_os_str().len() >= facts::PATH_MAX
+}
+
+/// Whether a directory of objects may contain anything but old objects. Most file systems count the
+/// directories in a directory among its links.
+fn may_hold_more(path: &AbsPath, since: SystemTime) -> bool {
+    sweep::is_new(path.as_path(), since)
+        || path.as_path().symlink_metadata().is_ok_and(|found| found.nlink() != 2)
+}
+
+fn is_program(path: &Path) -> bool {
+    path.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0)
+}
+
+/// The hooks that git knows.
+const HOOKS: &[&str] = &[
+    "applypatch-msg",
+    "commit-msg",
+    "fsmonitor-watchman",
+    "p4-changelist",
+    "p4-post-changelist",
+    "p4-pre-submit",
+    "p4-prepare-changelist",
+    "post-applypatch",
+    "post-checkout",
+    "post-commit",
+    "post-index-change",
+    "post-merge",
+    "post-receive",
+    "post-rewrite",
+    "post-update",
+    "pre-applypatch",
+    "pre-auto-gc",
+    "pre-commit",
+    "pre-merge-commit",
+    "pre-push",
+    "pre-rebase",
+    "pre-receive",
+    "prepare-commit-msg",
+    "proc-receive",
+    "push-to-checkout",
+    "reference-transaction",
+    "sendemail-validate",
+    "update",
+];
 
 /// What exists at a path.
 pub(crate) fn entry(path: &Path) -> Option<Entry> {

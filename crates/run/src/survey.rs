@@ -6,6 +6,7 @@ use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use agents::Agent;
 use model::{AbsPath, Level};
@@ -71,6 +72,10 @@ pub(crate) fn survey(
     let roots = roots(policy, context, &grants);
     for root in &roots {
         scan.look_through(root);
+    }
+    if policy.level.value >= Level::Readwrite {
+        scan.checkout_above();
+        scan.bare_repositories();
     }
     // The run must not write the file that its events go to.
     let output = output.filter(|path| path.is_file()).and_then(|path| path.canonicalize().ok());
@@ -279,8 +284,13 @@ pub(crate) struct Now {
 }
 
 /// Protected names that exist now where the run may write.
-pub(crate) fn protected_now(policy: &Policy, context: &Context, grants: &[Grant]) -> Now {
-    look_now(policy, context, &swept(roots(policy, context, grants)))
+pub(crate) fn protected_now(
+    policy: &Policy,
+    context: &Context,
+    grants: &[Grant],
+    since: SystemTime,
+) -> Now {
+    look_now(policy, context, &swept(roots(policy, context, grants)), since)
 }
 
 /// The trees in which a run can have left something. Entries of `/proc` and `/sys` are no one's files, and
@@ -292,9 +302,13 @@ fn swept(mut roots: Vec<AbsPath>) -> Vec<AbsPath> {
 }
 
 /// The same below some directories.
-pub(crate) fn look_now(policy: &Policy, context: &Context, dirs: &[AbsPath]) -> Now {
-    // The target of a new link may have existed before.
-    let mut scan = Scan { follows: false, ..Scan::new(policy, context) };
+pub(crate) fn look_now(
+    policy: &Policy,
+    context: &Context,
+    dirs: &[AbsPath],
+    since: SystemTime,
+) -> Now {
+    let mut scan = Scan { since: Some(since), ..Scan::new(policy, context) };
     for dir in dirs {
         scan.look_through(dir);
     }

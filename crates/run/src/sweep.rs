@@ -4,55 +4,56 @@
 //! system call after it was checked. So creating them is denied during the run, and the tree is
 //! checked once more at the end.
 
-use std::ffi::OsStr;
-use std::fs::Permissions;
 use std::io::{ErrorKind, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::time::SystemTime;
 
 use model::{AbsPath, FileText, Level};
-use plan::{Grant, Mark, Marked, Worktree};
-use rustix::fs::{AtFlags, OFlags, RenameFlags, ResolveFlags};
-use rustix::io::Errno;
+use plan::{Entry, Grant, Mark, Marked, Worktree};
+use policy::{Context, Policy};
 
+use crate::aside::{Opened, aside};
+use crate::git_state::{self, Unfinished};
 use crate::new_names::{NewNames, is_directory, repository};
+use crate::references::Recorded;
 use crate::survey;
-use config::setup::Setup;
 use facts::git_config::is_harmless;
 
 use crate::build_files::BuildFiles;
 use crate::events::Tampering;
 
-/// The mode bits with which an owner can list and change a directory.
-const OPEN: u32 = 0o700;
+/// A run that is over, as far as a sweep must know it.
+pub(crate) struct Swept<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) context: &'a Context,
+    pub(crate) grants: &'a [Grant],
+    pub(crate) worktree: Option<&'a Worktree>,
+    pub(crate) new_names: &'a NewNames,
+    pub(crate) unfinished: &'a Unfinished,
+    /// When it began.
+    pub(crate) since: SystemTime,
+}
 
 /// Looks for what appeared during a run, and moves it aside. Returns what that was, and the files
 /// that the user's own build acts on.
-pub(crate) fn sweep(
-    setup: &Setup,
-    grants: &[Grant],
-    worktree: Option<&Worktree>,
-    new_names: &NewNames,
-    since: SystemTime,
-) -> (Vec<Tampering>, BuildFiles) {
+pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
+    let Swept { policy, context, grants, worktree, new_names, unfinished, since } = *run;
     // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
-        path.is_within(&setup.context.workspace) || grants.iter().any(given)
+        path.is_within(&context.workspace) || grants.iter().any(given)
     };
     let made = |path: &&AbsPath| written(path) && path.as_path().symlink_metadata().is_ok();
     let led = |path: &AbsPath| aside(path.as_path(), "the target of a protected link appeared");
     let mut found: Vec<_> = new_names.dangling().filter(made).map(led).collect();
-    let (policy, context) = (&setup.loaded.policy, &setup.context);
-    let mut now = survey::protected_now(policy, context, grants);
+    let mut now = survey::protected_now(policy, context, grants, since);
     // What the run created in a tree that is too large to be scanned.
     let unseen = |git: &AbsPath| {
         policy.level.value == Level::Full && git.is_within(&context.home) && !written(git)
     };
     let repositories: Vec<_> = new_names.made().into_iter().filter(unseen).collect();
-    let elsewhere = survey::look_now(policy, context, &repositories);
+    let elsewhere = survey::look_now(policy, context, &repositories, since);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
     // A file in an unreadable directory can still be used by its name.
@@ -64,7 +65,7 @@ pub(crate) fn sweep(
             continue;
         }
         opened.extend(Opened::new(dir.as_path()));
-        let inside = survey::look_now(policy, context, std::slice::from_ref(&dir));
+        let inside = survey::look_now(policy, context, std::slice::from_ref(&dir), since);
         if inside.unreadable.contains(&dir) {
             let what = "a directory became unreadable".into();
             found.push(Tampering { path: dir.to_string(), moved_to: None, what });
@@ -81,8 +82,23 @@ pub(crate) fn sweep(
         }
     }
     for dir in &now.heads {
-        let since = new_names.was_repository(dir).then_some(since);
-        found.extend(disarm(dir.as_path(), since));
+        let known = new_names.was_repository(dir) || is_old_inside_git(dir.as_path(), since);
+        found.extend(disarm(dir.as_path(), known.then_some(since)));
+    }
+    let is_git = |marked: &&Marked| marked.mark == Mark::Pinned && marked.entry == Entry::Directory;
+    let gits = now.marked.iter().filter(is_git).map(|marked| &marked.path);
+    let bare = now.heads.iter().filter(|dir| facts::is_repository(dir.as_path()));
+    let gits: Vec<_> = gits.collect();
+    // The git directories of worktrees that were added meanwhile.
+    let added = gits.iter().map(|git| git.join("worktrees".as_ref()));
+    let added = added.filter(|dir| !new_names.is_old(dir)).flat_map(|dir| {
+        let entries = dir.as_path().read_dir().into_iter().flatten().flatten();
+        entries.map(move |entry| dir.join(&entry.file_name())).collect::<Vec<_>>()
+    });
+    let added: Vec<_> = added.collect();
+    let own = worktree.map(|worktree| &worktree.own);
+    for git in gits.into_iter().chain(bare).chain(own).chain(&added) {
+        found.extend(git_state::sweep(git, unfinished, since));
     }
     // The innermost first: the directories above it must still be accessible.
     opened.into_iter().rev().for_each(Opened::close);
@@ -94,57 +110,18 @@ pub(crate) fn sweep(
     (found, now.build)
 }
 
-/// A directory that was made readable and writable, so that it can be searched and repaired. No
-/// component of its path is a link: another run may be active here, and could lead us anywhere.
-struct Opened {
-    directory: OwnedFd,
-    mode: u32,
-}
-
-impl Opened {
-    fn new(dir: &Path) -> Option<Self> {
-        let directory = rustix::fs::openat2(
-            rustix::fs::CWD,
-            dir,
-            OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            rustix::fs::Mode::empty(),
-            ResolveFlags::NO_SYMLINKS,
-        )
-        .ok()?;
-        let mode = rustix::fs::fstat(&directory).ok()?.st_mode & 0o7777;
-        let opened = Self { directory, mode };
-        // If that fails, the next operation fails too, and that is reported.
-        opened.set(mode | OPEN);
-        Some(opened)
-    }
-
-    fn set(&self, mode: u32) {
-        if self.mode & OPEN != OPEN {
-            let path = format!("/proc/self/fd/{}", self.directory.as_raw_fd());
-            let _ = std::fs::set_permissions(path, Permissions::from_mode(mode));
-        }
-    }
-
-    /// Renames an entry to a name that is free. Returns whether that worked.
-    fn rename(&self, from: &OsStr, to: &str) -> bool {
-        let dir = &self.directory;
-        match rustix::fs::renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
-            // Not every file system can do it in one step.
-            Err(Errno::INVAL) => {
-                let free = rustix::fs::statat(dir, to, AtFlags::SYMLINK_NOFOLLOW).is_err();
-                free && rustix::fs::renameat(dir, from, dir, to).is_ok()
-            }
-            renamed => renamed.is_ok(),
-        }
-    }
-
-    fn close(self) {
-        self.set(self.mode);
-    }
-}
-
 fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     let path = marked.path.as_path();
+    if path.as_os_str().len() >= facts::PATH_MAX {
+        // Nothing can be read there by its path, and no ordinary program works there.
+        return vec![aside(path, "a protected name appeared, deeper than a path can be long")];
+    }
+    let below = repository(&marked.path).map(|(_, below)| below);
+    if below.is_some_and(|below| below == Path::new("worktrees"))
+        && git_state::are_plain_worktrees(path)
+    {
+        return Vec::new();
+    }
     let in_new = repository(&marked.path).filter(|(git, _)| !new_names.is_old_repository(git));
     match in_new {
         // A repository that the run created.
@@ -169,7 +146,8 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     }
 }
 
-fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
+/// Moves aside what may run as a hook. `counts` says which entries are meant.
+pub(crate) fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering> {
     if hooks.symlink_metadata().is_err() {
         return Vec::new();
     }
@@ -195,6 +173,9 @@ fn foreign_hooks(hooks: &Path, counts: impl Fn(&Path) -> bool) -> Vec<Tampering>
 /// name programs is moved aside: what is newer than the run if it was a repository before, and
 /// otherwise all of it.
 fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
+    if dir.as_os_str().len() + 40 >= facts::PATH_MAX {
+        return disarm_deep(dir);
+    }
     if !facts::is_repository(dir) {
         return Vec::new();
     }
@@ -220,9 +201,31 @@ fn disarm(dir: &Path, since: Option<SystemTime>) -> Vec<Tampering> {
     found
 }
 
+/// The same where paths are too long for system calls: everything that may name programs is moved.
+fn disarm_deep(dir: &Path) -> Vec<Tampering> {
+    let Some(opened) = Opened::new(dir) else { return Vec::new() };
+    let there = |name: &&str| opened.look(name.as_ref()).is_some();
+    let armed = ["config", "hooks", "commondir", "config.worktree"];
+    let found = armed.iter().filter(|name| there(name)).map(|name| dir.join(name));
+    let found = found.map(|path| {
+        aside(&path, "a part of a git repository appeared, deeper than a path can be long")
+    });
+    let found = found.collect();
+    opened.close();
+    found
+}
+
+/// Whether a repository inside a `.git` directory is as old as the run. Nothing looks there before a
+/// run, so each of the parts that make it one must be older.
+fn is_old_inside_git(dir: &Path, since: SystemTime) -> bool {
+    let inside = dir.ancestors().skip(1).any(|dir| dir.file_name().is_some_and(|it| it == ".git"));
+    let parts = ["HEAD", "objects", "refs", "commondir"];
+    inside && !parts.iter().any(|part| is_new(&dir.join(part), since))
+}
+
 /// Whether an entry was created, moved or changed since. The change time (`ctime`) cannot be set,
 /// unlike the modification time.
-fn is_new(path: &Path, since: SystemTime) -> bool {
+pub(crate) fn is_new(path: &Path, since: SystemTime) -> bool {
     let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let changed = |file: std::fs::Metadata| (file.ctime(), file.ctime_nsec());
     let since = (since.as_secs().cast_signed(), i64::from(since.subsec_nanos()));
@@ -232,13 +235,18 @@ fn is_new(path: &Path, since: SystemTime) -> bool {
 /// References of other branches that appeared beside the worktree's own.
 fn foreign_references(worktree: &Worktree) -> Vec<Tampering> {
     let mut found = Vec::new();
+    let recorded = Recorded::read(worktree);
     for dir in &worktree.branch_dirs {
         let Ok(entries) = dir.as_path().read_dir() else { continue };
         for entry in entries.flatten() {
             let path = entry.path();
             let known = worktree.others.iter().any(|(other, _)| other.as_path() == path);
             let own = worktree.own_refs.iter().any(|own| own.as_path() == path);
-            if !known && !own {
+            // Another worktree has it checked out, and says so where the run cannot write.
+            let name = path.strip_prefix(worktree.common.as_path()).unwrap_or(&path);
+            let name = name.strip_prefix("logs").unwrap_or(name);
+            let others = name.to_str().is_some_and(|name| recorded.is_checked_out(name));
+            if !known && !own && !others {
                 found.push(aside(
                     &path,
                     "a git reference that is not of this worktree's branch appeared",
@@ -272,30 +280,6 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     let _ = new.and_then(|mut new| writeln!(new, "{}", worktree.head));
     Some(tampering)
 }
-
-/// Moves an entry aside, so that nothing is lost and nothing acts on it. The target of a link on
-/// the way is not touched, because it may belong to another program.
-fn aside(path: &Path, what: &str) -> Tampering {
-    let moved_to = move_aside(path).map(|to| to.display().to_string());
-    Tampering { path: path.display().to_string(), moved_to, what: what.into() }
-}
-
-fn move_aside(path: &Path) -> Option<PathBuf> {
-    let name = path.file_name()?;
-    let opened = Opened::new(path.parent()?)?;
-    // The run can create some names beforehand, but it does not know the time.
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let numbers = (1..100).chain([now.as_nanos()]);
-    let beginning: String = name.to_string_lossy().chars().take(MOST_NAME).collect();
-    let moved = numbers
-        .map(|number| format!("{beginning}.moved-by-ringwall-{number}"))
-        .find(|target| opened.rename(name, target));
-    opened.close();
-    moved.map(|target| path.with_file_name(target))
-}
-
-/// The number of characters kept of a name, so that there is room for the suffix.
-const MOST_NAME: usize = 40;
 
 #[cfg(test)]
 mod tests;

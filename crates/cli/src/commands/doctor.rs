@@ -112,6 +112,7 @@ fn machine(setup: &Setup) -> Vec<Check> {
     checks.push(binary(setup));
     checks.push(quarantine(setup));
     checks.push(log(setup));
+    checks.extend(killed_runs(setup));
     checks.extend(sandbox::checks(setup));
     checks
 }
@@ -140,6 +141,21 @@ fn quarantine(setup: &Setup) -> Check {
             Some("set quarantine.dir to turn it on"),
         ),
     }
+}
+
+/// Searches for what runs left that were killed, wherever they were.
+fn killed_runs(setup: &Setup) -> Vec<Check> {
+    let recovered = ::run::recover(&setup.places.state_dir, None);
+    let told = |run: &::run::Recovered| {
+        let text = format!("a run in {} was killed; its directories were searched", run.workspace);
+        let mut checks = vec![check("runs", State::Note, text, None)];
+        checks.extend(run.told().map(|found| {
+            let moved = found.moved_to.map_or(String::new(), |to| format!(", moved to {to}"));
+            check("runs", State::Bad, format!("{}: {}{moved}", found.what, found.path), None)
+        }));
+        checks
+    };
+    recovered.iter().flat_map(told).collect()
 }
 
 fn log(setup: &Setup) -> Check {

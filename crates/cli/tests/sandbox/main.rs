@@ -14,6 +14,7 @@
     reason = "in a test, a failed step should stop the test"
 )]
 
+mod after_a_crash;
 mod bounded;
 mod claude;
 mod crowd;
@@ -25,6 +26,7 @@ mod escapes;
 mod existence;
 mod faults;
 mod git;
+mod git_state;
 mod hostile;
 mod layers;
 mod limits;
@@ -32,9 +34,9 @@ mod network;
 mod phases;
 mod planted;
 mod projects;
+mod small_holes;
 mod soak;
 mod toolchain_secrets;
-mod small_holes;
 mod tools;
 mod traces;
 mod tty;

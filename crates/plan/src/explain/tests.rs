@@ -177,7 +177,7 @@ fn every_cause_has_its_rule_its_text_and_its_remedy() {
             Write,
             "/home/u/proj/linked-settings",
             Rule::Protected,
-            "it is the target of a protected link",
+            "a protected name or the configuration of git leads to it",
         )
         .remedy(NO_GRANT),
         // Moving this directory would move the protected name in it.

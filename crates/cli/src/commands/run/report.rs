@@ -26,6 +26,16 @@ pub(super) fn print(report: &Report) {
         let text = format!("tampering: {}: {}{moved}", found.what, found.path);
         terminal::warning(&plain(&text));
     }
+    for changed in &report.changed {
+        let text = format!(
+            "{} {}; by the run or by a program outside of it, which cannot be determined",
+            changed.path, changed.what
+        );
+        terminal::warning(&plain(&text));
+        if let Some(look) = &changed.look {
+            terminal::hint(&plain(look));
+        }
+    }
     if report.learned.is_none() {
         print_denials(report);
     }

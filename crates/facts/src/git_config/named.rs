@@ -1,0 +1,250 @@
+//! The files that git reads or runs because a configuration names them.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use super::parse::Line;
+use super::read;
+
+/// A file that a configuration makes git read or run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Named {
+    /// Where it is. A relative path starts at the top of the checkout.
+    pub path: PathBuf,
+    /// What git does with it.
+    pub role: Role,
+}
+
+/// What git does with a file that a configuration names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// Reads it as a configuration.
+    Configuration,
+    /// Runs what is in it: a directory of hooks, or a template of one.
+    Hooks,
+    /// Runs it.
+    Program,
+    /// Perhaps runs it: it is a word of a command. Only a file that can be executed is meant.
+    Word,
+}
+
+/// How deep git follows configurations that include others.
+const DEPTH: usize = 10;
+
+/// What a configuration, and every other that it may include, names. Conditions of an inclusion are
+/// taken as met: when git is run, they may be.
+pub fn named_files(config: &Path, home: &Path) -> Vec<Named> {
+    let mut named = Vec::new();
+    collect(config, home, DEPTH, &mut BTreeSet::new(), &mut named);
+    named
+}
+
+/// The configurations that git reads for every repository of a user.
+pub fn users_files(home: &Path) -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+    let system = variable("GIT_CONFIG_SYSTEM").map_or_else(
+        || vec!["/etc/gitconfig".into(), "/usr/local/etc/gitconfig".into()],
+        |path| vec![PathBuf::from(path)],
+    );
+    let xdg = variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
+    let own = variable("GIT_CONFIG_GLOBAL").map_or_else(
+        || vec![xdg.join("git/config"), home.join(".gitconfig")],
+        |path| vec![PathBuf::from(path)],
+    );
+    system.into_iter().chain(own).collect()
+}
+
+fn collect(
+    config: &Path,
+    home: &Path,
+    depth: usize,
+    seen: &mut BTreeSet<PathBuf>,
+    named: &mut Vec<Named>,
+) {
+    if !seen.insert(config.to_path_buf()) {
+        return;
+    }
+    for line in read(config).unwrap_or_default().lines {
+        let Some(value) = &line.value else { continue };
+        let role = match (&*line.section, &*line.key) {
+            ("include" | "includeif", "path") => Role::Configuration,
+            ("core", "hookspath") | ("init", "templatedir") => Role::Hooks,
+            _ if runs(&line) => {
+                named.extend(words(value, home));
+                continue;
+            }
+            _ => continue,
+        };
+        let path = expanded(value, home);
+        if role == Role::Configuration {
+            // It starts at the file that names it.
+            let path = config.parent().unwrap_or(Path::new("/")).join(path);
+            named.push(Named { path: path.clone(), role });
+            if depth > 0 {
+                collect(&path, home, depth - 1, seen, named);
+            }
+        } else if !path.as_os_str().is_empty() {
+            named.push(Named { path, role });
+        }
+    }
+}
+
+/// A path as git expands it.
+fn expanded(value: &[u8], home: &Path) -> PathBuf {
+    let value = value.strip_prefix(b":(optional)").unwrap_or(value);
+    let path = Path::new(OsStr::from_bytes(value));
+    let Some(rest) = value.strip_prefix(b"~") else { return path.into() };
+    let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
+    let (user, below) = rest.split_at(end);
+    let own = home.file_name().is_some_and(|name| name.as_bytes() == user);
+    let named = std::env::var_os("USER").is_some_and(|name| name.as_bytes() == user);
+    if user.is_empty() || own || named {
+        return home.join(OsStr::from_bytes(below.strip_prefix(b"/").unwrap_or(below)));
+    }
+    path.into()
+}
+
+/// Endings of keys whose value is a command.
+const RUN: &[&str] = &[
+    "cmd",
+    "command",
+    "helper",
+    "program",
+    "driver",
+    "textconv",
+    "clean",
+    "smudge",
+    "process",
+    "editor",
+    "pager",
+    "fsmonitor",
+    "askpass",
+    "gitproxy",
+    "uploadpack",
+    "receivepack",
+    "uploadarchive",
+    "external",
+    "difffilter",
+    "tunnel",
+    "smtpserver",
+    "httpd",
+    "hook",
+];
+
+/// Sections in which every value is a command, or the path of a program.
+const ALL_RUN: &[&str] = &["alias", "pager", "difftool", "mergetool", "browser", "man", "guitool"];
+
+/// Whether git runs the value of a line. Better one too many: all that follows is that a program in
+/// the checkout cannot be changed.
+fn runs(line: &Line) -> bool {
+    let updates = line.section == "submodule"
+        && line.key == "update"
+        && line.value.as_ref().is_some_and(|value| value.starts_with(b"!"));
+    ALL_RUN.contains(&&*line.section)
+        || updates
+        || RUN.iter().any(|ending| line.key.ends_with(ending))
+}
+
+/// Programs that run the file that their first argument names.
+const INTERPRETERS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby",
+    "perl", "php", "lua", "env", "exec", "source", ".", "sudo", "nice", "time", "xargs",
+];
+
+/// The files in a command that may be programs.
+fn words(command: &[u8], home: &Path) -> Vec<Named> {
+    let mut named = Vec::new();
+    // Whether the next word is what is run, and whether an interpreter runs it.
+    let (mut runs, mut interpreted) = (true, false);
+    for word in split(command.strip_prefix(b"!").unwrap_or(command)) {
+        let Some(word) = word else {
+            (runs, interpreted) = (true, false);
+            continue;
+        };
+        // A variable in front of the command, or an option of an interpreter.
+        let value = word.iter().position(|byte| *byte == b'=').filter(|_| runs);
+        let passed = value.is_some() || (runs && word.starts_with(b"-"));
+        let word = word.get(value.map_or(0, |at| at + 1)..).unwrap_or_default();
+        let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+        let is_interpreter = INTERPRETERS.iter().any(|known| known.as_bytes() == name);
+        let slash = word.iter().position(|byte| *byte == b'/');
+        let role = match slash {
+            Some(_) if runs && !passed => Some(Role::Program),
+            None if interpreted && !passed => Some(Role::Program),
+            Some(_) => Some(Role::Word),
+            None => None,
+        };
+        if let Some(role) = role.filter(|_| !(is_interpreter && slash.is_none())) {
+            named.push(Named { path: expanded(word, home), role });
+            // `$(git rev-parse --show-toplevel)/program`
+            if let Some(slash) = slash.filter(|at| *at == 0 || word.starts_with(b"$")) {
+                let below = word.get(slash + 1..).unwrap_or_default();
+                named.push(Named { path: OsStr::from_bytes(below).into(), role: Role::Word });
+            }
+        }
+        interpreted = runs && (is_interpreter || (interpreted && passed));
+        runs = interpreted || (runs && passed);
+    }
+    named.retain(|named| !named.path.as_os_str().is_empty());
+    named
+}
+
+/// The words of a shell command, nearly: quotation marks are taken away, and `None` is where another
+/// command may begin.
+fn split(command: &[u8]) -> Vec<Option<Vec<u8>>> {
+    let mut words = Vec::new();
+    let mut word = Vec::new();
+    let mut quote = None;
+    for byte in command {
+        match (quote, byte) {
+            (Some(mark), byte) if mark == *byte => quote = None,
+            (None, b'"' | b'\'') => quote = Some(*byte),
+            (
+                None,
+                b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' | b'<' | b'>',
+            )
+            | (Some(b'"'), b'(' | b')' | b'`') => {
+                if !word.is_empty() {
+                    words.push(Some(std::mem::take(&mut word)));
+                }
+                if !matches!(byte, b' ' | b'\t') {
+                    words.push(None);
+                }
+            }
+            _ => word.push(*byte),
+        }
+    }
+    if !word.is_empty() {
+        words.push(Some(word));
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_of_a_command_that_may_be_programs_are_found() {
+        for (command, expected) in [
+            ("vim", vec![]),
+            ("tools/filter %f", vec![("tools/filter", Role::Program)]),
+            ("!./run me", vec![("./run", Role::Program)]),
+            ("!sh -e x.sh", vec![("x.sh", Role::Program)]),
+            ("!bash \"my tools/x\" y", vec![("my tools/x", Role::Program)]),
+            ("!cat a/b", vec![("a/b", Role::Word)]),
+            ("!cd x && ./y", vec![("./y", Role::Program)]),
+            ("X=a Y=b/c env -i ./z d", vec![("b/c", Role::Word), ("./z", Role::Program)]),
+            ("~/bin/x", vec![("/home/u/bin/x", Role::Program)]),
+        ] {
+            let found = words(command.as_bytes(), Path::new("/home/u"));
+            let found: Vec<_> =
+                found.iter().map(|named| (named.path.to_str().unwrap(), named.role)).collect();
+            assert_eq!(found, expected, "{command}");
+        }
+        let top = words(b"!\"$(git rev-parse --show-toplevel)/tools/x\" y", Path::new("/"));
+        assert!(top.iter().any(|named| named.path == Path::new("tools/x")), "{top:?}");
+    }
+}
