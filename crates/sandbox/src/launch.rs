@@ -73,6 +73,9 @@ pub struct Outcome {
     pub changed: bool,
     /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
+    /// Paths of which a protective mount was gone at some time, because the host replaced or
+    /// removed what it was on. Meanwhile only intercepted calls protected them.
+    pub uncovered: Vec<AbsPath>,
 }
 
 /// Why there was no run.

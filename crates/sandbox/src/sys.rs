@@ -851,12 +851,6 @@ pub(crate) fn kill_child(pid: i32) {
     let _ = wait_for(pid);
 }
 
-/// Whether a child has ended; takes note of its end.
-pub(crate) fn has_ended(pid: i32) -> bool {
-    // SAFETY: takes numbers only; no status is asked for.
-    unsafe { libc::waitpid(pid, std::ptr::null_mut(), libc::WNOHANG) != 0 }
-}
-
 /// Calls that no run may make, made with arguments that change nothing if they work.
 pub(crate) fn forbidden_calls() -> Vec<(&'static str, io::Result<()>)> {
     let call = |number: c_long, args: [c_long; 3]| {

@@ -23,6 +23,7 @@ mod denials;
 mod escapes;
 mod faults;
 mod git;
+mod host_replaces;
 mod hostile;
 mod layers;
 mod limits;

@@ -8,7 +8,9 @@ pub(crate) mod drafts;
 pub(crate) mod foreground;
 pub(crate) mod git_lock;
 pub(crate) mod granted_later;
-pub(crate) mod hide_new_files;
+mod keep;
+pub(crate) mod kept_mounts;
+pub(crate) mod mount_helper;
 mod serve;
 pub(crate) mod usage;
 
@@ -39,7 +41,8 @@ use crate::supervisor::cgroup::Cgroup;
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
-use crate::supervisor::hide_new_files::HideNewFiles;
+use crate::supervisor::kept_mounts::KeptMounts;
+use crate::supervisor::mount_helper::MountHelper;
 use crate::supervisor::usage::{Activity, Usage};
 use crate::sys::{self, Cloned};
 use crate::test_hooks::{Layer, Omitted};
@@ -71,8 +74,6 @@ pub(crate) struct Supervisor<'a> {
     drafts: Drafts,
     /// The directories that are private to the run.
     private: Vec<(AbsPath, OwnedFd)>,
-    /// A view of the tripwire without mounts on it.
-    bare: Option<OwnedFd>,
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
     foreground: Foreground,
@@ -82,7 +83,10 @@ pub(crate) struct Supervisor<'a> {
     activity: Activity,
     /// The run's namespaces, where something may have to be mounted later.
     namespaces: Option<RunNamespaces>,
-    hide_new_files: Option<HideNewFiles>,
+    kept_mounts: Option<KeptMounts>,
+    mount_helper: Option<MountHelper>,
+    /// Protective mounts of which is not known whether they were always there.
+    uncovered: Vec<AbsPath>,
     cpu_affinity: CpuAffinity,
     /// The listeners, until the first connection.
     listeners: Option<Listeners>,
@@ -180,7 +184,6 @@ impl<'a> Supervisor<'a> {
             processes: None,
             drafts: Drafts::default(),
             private: Vec::new(),
-            bare: None,
             command: None,
             foreground: Foreground::default(),
             cgroup,
@@ -188,7 +191,9 @@ impl<'a> Supervisor<'a> {
             born: Instant::now(),
             activity: Activity::default(),
             namespaces: None,
-            hide_new_files: None,
+            kept_mounts: None,
+            mount_helper: None,
+            uncovered: Vec::new(),
             listeners: None,
             socket_owners: SocketOwners::default(),
             cpu_affinity,
@@ -197,12 +202,10 @@ impl<'a> Supervisor<'a> {
 
     /// Handles events until the run has ended, then cleans up.
     pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
-        let next = loop {
-            match self.handle_events(monitor) {
-                Next::GoOn => {}
-                next => break next,
-            }
-        };
+        let mut next = self.begin_to_keep(monitor);
+        while matches!(next, Next::GoOn) {
+            next = self.handle_events(monitor);
+        }
         self.kill();
         let usage = self.clean_up();
         match next {
@@ -214,11 +217,14 @@ impl<'a> Supervisor<'a> {
         drop(self.cgroup.take());
         let changed = self.changed;
         let lost = self.drafts.left();
-        match next {
-            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed, lost }),
-            Next::Fail(error) => Err(error),
-            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed, lost }),
-        }
+        let mut uncovered = std::mem::take(&mut self.uncovered);
+        uncovered.extend(self.kept_mounts.take().into_iter().flat_map(KeptMounts::uncovered));
+        let end = match next {
+            Next::End(end) => end,
+            Next::Fail(error) => return Err(error),
+            Next::GoOn => End::Lost,
+        };
+        Ok(Outcome { end, usage, limited_by, reached, changed, lost, uncovered })
     }
 
     /// Waits for events and handles them.
@@ -236,7 +242,7 @@ impl<'a> Supervisor<'a> {
                     self.listener = None;
                     Next::GoOn
                 }
-                Source::NewFiles => self.hide_new_files(monitor),
+                Source::Directories => self.keep_mounts(monitor),
                 Source::Listeners => self.serve_network(monitor),
                 Source::Network => self.handle_network(monitor),
                 Source::Signals => self.forward_signals(),
@@ -259,12 +265,14 @@ impl<'a> Supervisor<'a> {
     fn wait(&self, monitor: &dyn Monitor) -> io::Result<Vec<Source>> {
         let network = monitor.descriptors();
         let listeners = self.listeners.as_ref().map(Listeners::descriptors).unwrap_or_default();
+        // Until the command starts there is nothing to keep from it.
+        let kept = self.kept_mounts.as_ref().filter(|_| self.started.is_some());
         let single = [
             (Source::Cancel, self.launch.stop),
             (Source::Cancel, sys::forked_from()),
+            (Source::Directories, kept.map(|kept| kept.descriptor().as_fd())),
             (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
             (Source::SeccompListener, self.listener.as_ref().map(AsFd::as_fd)),
-            (Source::NewFiles, self.hide_new_files.as_ref().map(|hide| hide.descriptor().as_fd())),
             (Source::Signals, Some(self.signals.as_fd())),
             (Source::Socket, Some(self.socket.as_fd())),
             (Source::Child, Some(self.child.as_fd())),
@@ -300,14 +308,6 @@ impl<'a> Supervisor<'a> {
             .collect();
         ready.dedup();
         Ok(ready)
-    }
-
-    fn hide_new_files(&mut self, monitor: &mut dyn Monitor) -> Next {
-        if let (Some(hide), Some(namespaces)) = (&mut self.hide_new_files, &self.namespaces) {
-            let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
-            hide.turn(monitor, namespaces, tripwire);
-        }
-        Next::GoOn
     }
 
     /// The first connection: only now is a proxy needed.
@@ -397,9 +397,8 @@ impl<'a> Supervisor<'a> {
             }
             Message::Views => {
                 self.processes = descriptors.pop();
-                self.bare = self.launch.hides_new_files.then(|| descriptors.pop()).flatten();
+                self.namespaces = RunNamespaces::from_descriptors(descriptors);
             }
-            Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
             Message::Listeners => {
                 self.listeners = Listeners::add(self.listeners.take(), descriptors);
             }
@@ -473,11 +472,9 @@ impl<'a> Supervisor<'a> {
         };
         self.foreground.give_to(command.1);
         self.command = Some(command);
-        if self.available.enforcement == Enforcement::Namespaces {
-            match HideNewFiles::begin(monitor) {
-                Ok(hide) => self.hide_new_files = hide,
-                Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
-            }
+        match self.keep_mounts(monitor) {
+            Next::GoOn => {}
+            next => return next,
         }
         monitor.started(&self.available, test, missing);
         self.cpu_affinity.restore();
@@ -532,8 +529,7 @@ impl<'a> Supervisor<'a> {
     fn clean_up(&mut self) -> Usage {
         // The last process to hold a mount has to take it down. That should be the child.
         self.private.clear();
-        (self.bare, self.namespaces, self.hide_new_files, self.listeners) =
-            (None, None, None, None);
+        (self.mount_helper, self.namespaces, self.listeners) = (None, None, None);
         self.wait_until_dying();
         self.processes = None;
         // A call that waits for an answer returns only when the descriptors are closed.
@@ -576,7 +572,7 @@ enum Source {
     Device,
     SeccompListener,
     SeccompListenerClosed,
-    NewFiles,
+    Directories,
     Listeners,
     Network,
     Signals,

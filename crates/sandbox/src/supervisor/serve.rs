@@ -55,6 +55,11 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn serve_call(&mut self, monitor: &mut dyn Monitor) -> Next {
+        // Whatever the host has changed before this call was made is covered again.
+        match self.keep_mounts(monitor) {
+            Next::GoOn => {}
+            next => return next,
+        }
         let Some(listener) = &self.listener else { return Next::GoOn };
         let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
             return Next::GoOn;
