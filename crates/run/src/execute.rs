@@ -74,6 +74,7 @@ impl Run<'_> {
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
         self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
         let canary = self.canary()?;
+        let policy = &setup.loaded.policy.filesystem;
         let launch = Launch {
             plan,
             command: &self.request.command,
@@ -82,6 +83,7 @@ impl Run<'_> {
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
+            performs_reads: policy.strict_deny.value && !policy.deny_read.is_empty(),
             stop: self.stop,
         };
         let outcome = match sandbox::run(&launch, prefork, &mut monitor) {

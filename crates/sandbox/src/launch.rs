@@ -31,6 +31,9 @@ pub struct Launch<'a> {
     pub user: (u32, u32),
     /// Whether files that appear during the run may have to be hidden from it.
     pub hides_new_files: bool,
+    /// Whether every open for reading is performed by the supervisor, after it has looked what is
+    /// opened.
+    pub performs_reads: bool,
     /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
     pub stop: Option<BorrowedFd<'a>>,
 }

@@ -114,3 +114,139 @@ while not os.path.exists(\"made\"):
         }
     }
 }
+
+/// How often the host creates or replaces files for each user while the run tries to read them.
+const TRIES: usize = 1000;
+
+/// The host creates, replaces and renames files that must not be read, and moves in directories with
+/// such files.
+const HOST_WRITES_SECRETS: &str = "
+import os, shutil, sys, time
+def write(path):
+    with open(path, \"w\") as file:
+        file.write(\"SECRET\")
+while not os.path.exists(\"ready\"):
+    time.sleep(0.01)
+for n in range(int(sys.argv[1])):
+    write(\".env\")
+    write(\"../new\")
+    os.rename(\"../new\", \".env\")
+    os.mkdir(\"../stage\")
+    write(\"../stage/.env\")
+    os.rename(\"../stage\", \"in\")
+    time.sleep(0.001)
+    os.remove(\".env\")
+    shutil.rmtree(\"in\")
+open(\"made\", \"w\").close()
+";
+
+/// Reads in a tight loop: by name, and by an argument that another process changes all the time.
+const RUN_READS_SECRETS: &str = "
+import ctypes, mmap, os, signal
+libc = ctypes.CDLL(None)
+page = mmap.mmap(-1, 4096)
+address = ctypes.addressof(ctypes.c_char.from_buffer(page))
+page[0:7] = b\"./text\\0\"
+flips = os.fork()
+if flips == 0:
+    while True:
+        page[0:7] = b\"./.env\\0\"
+        page[0:7] = b\"./text\\0\"
+leaked, harmless = 0, 0
+def look(descriptor):
+    global leaked, harmless
+    if descriptor < 0:
+        return
+    text = os.read(descriptor, 100)
+    os.close(descriptor)
+    leaked += b\"SECRET\" in text
+    harmless += text == b\"harmless\\n\"
+open(\"ready\", \"w\").close()
+while not os.path.exists(\"made\"):
+    for _ in range(5):
+        look(libc.open(ctypes.c_void_p(address), 0))
+    for name in (b\".env\", b\"in/.env\", b\"in/../.env\"):
+        look(libc.open(name, 0))
+os.kill(flips, signal.SIGKILL)
+print(\"leaked\", leaked)
+print(\"harmless\" if harmless > 0 else \"nothing was read\")
+";
+
+#[test]
+fn with_strict_deny_no_byte_of_a_denied_file_is_read() {
+    if !has_python() {
+        return;
+    }
+    for (who, attribution) in
+        users().into_iter().flat_map(|who| ["tripwire", "notify"].map(|by| (who, by)))
+    {
+        let env = TestEnv::new(who);
+        env.configure(
+            "[filesystem]\ndeny_read = [\"**/.env\"]\nstrict_deny = true\n\
+             [violation]\naction = \"deny\"\n",
+        );
+        env.write("project/text", "harmless\n");
+        env.write("project/run.py", RUN_READS_SECRETS);
+        let mut host = env.command("/usr/bin/python3");
+        let host = host.args(["-c", HOST_WRITES_SECRETS, &(TRIES / 2).to_string()]);
+        let mut host = host.spawn().unwrap();
+        let ran = env.run(&["--attribution", attribution], "exec /usr/bin/python3 run.py");
+        assert!(host.wait().unwrap().success());
+        let told = (ran.code, ran.stdout.as_str());
+        assert_eq!(told, (Some(0), "leaked 0\nharmless\n"), "{attribution}: {}", ran.stderr);
+    }
+}
+
+/// What programs do with files is the same when the supervisor opens them.
+#[test]
+fn with_strict_deny_programs_work_as_before() {
+    let script = "set -e
+        mkfifo pipe; (sleep 0.2; echo pipe > pipe) & cat pipe; wait
+        cat < hello.txt; cat <(echo substituted); echo standard | cat /dev/stdin
+        exec 3< hello.txt; cat /dev/fd/3 /proc/self/fd/3; (cd /; cat \"$OLDPWD/hello.txt\")
+        ln -s hello.txt link; cat link; head -c 2 /dev/zero | wc -c
+        cat /proc/self/comm /proc/thread-self/comm; head -c 1 /proc/mounts | wc -c
+        mkdir sub; cd sub; cat ../hello.txt; ls ..; rm ../hello.txt
+        cat ../hello.txt 2> /dev/null || echo gone";
+    for (who, attribution) in
+        users().into_iter().flat_map(|who| ["tripwire", "notify"].map(|by| (who, by)))
+    {
+        let outputs = ["false", "true"].map(|strict| {
+            let env = TestEnv::new(who);
+            env.configure(&format!(
+                "[filesystem]\ndeny_read = [\"**/.env\"]\nstrict_deny = {strict}\n"
+            ));
+            let ran = env.run(&["--attribution", attribution], script);
+            assert_eq!(ran.code, Some(0), "{strict} {attribution}: {ran:?}");
+            ran.stdout
+        });
+        assert_eq!(outputs[0], outputs[1], "{attribution}");
+    }
+}
+
+/// A path that is denied for any other reason is denied for the same reason, and the program is named.
+#[test]
+fn with_strict_deny_a_denial_says_the_same() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[filesystem]\ndeny_read = [\"**/.env\"]\nstrict_deny = true\n");
+        env.write("project/.env", "SECRET\n");
+        for path in [".env", "../outside/secret.txt"] {
+            let ran = env.run(&[], &format!("cat {path}"));
+            assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{path}: {ran:?}");
+            assert!(ran.stderr.contains("`cat` tried to read"), "{path}: {ran:?}");
+        }
+    }
+}
+
+/// Where not every open can be intercepted, the promise cannot be kept.
+#[test]
+fn without_intercepted_calls_strict_deny_refuses_to_run() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[filesystem]\ndeny_read = [\"**/.env\"]\nstrict_deny = true\n");
+        let ran = env.run(&["--attribution", "inferred"], "echo ran");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(69), ""), "{ran:?}");
+        assert!(ran.stderr.contains("strict_deny"), "{ran:?}");
+    }
+}

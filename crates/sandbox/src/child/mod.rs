@@ -425,6 +425,7 @@ impl<'a> Child<'a> {
 
     fn watched(&self) -> Option<Watch> {
         match self.orders.attribution {
+            Attribution::Tripwire if self.orders.performs_reads => Some(Watch::Opens),
             Attribution::Tripwire => Some(Watch::Changes),
             Attribution::Notify => Some(Watch::Everything),
             Attribution::Inferred => None,

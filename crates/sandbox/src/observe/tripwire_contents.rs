@@ -21,11 +21,18 @@ pub(crate) struct RunContents<'a> {
     pub(crate) processes: Option<&'a OwnedFd>,
     /// Whether the self-test is running: what it tries is no violation.
     pub(crate) self_test: bool,
+    /// The thread for which the supervisor's own helper looks something up. The helper has no number in
+    /// the run's PID namespace.
+    pub(crate) performs_for: Option<u32>,
 }
 
 impl RunContents<'_> {
     fn rule(&mut self, attempt: &Attempt) -> Ruling {
         let (processes, pid) = (self.processes, attempt.pid);
+        if let Some(thread) = self.performs_for.filter(|_| pid == 0) {
+            let program = || Program::look_up_here(thread);
+            return monitor::rule(self.monitor, Source::Tripwire, attempt, program);
+        }
         monitor::rule(self.monitor, Source::Tripwire, attempt, || match processes {
             Some(view) => Program::look_up(view.as_fd(), pid),
             None => Program { pid, ..Program::default() },

@@ -1,13 +1,15 @@
 //! What takes something away from a run stays mounted: the supervisor's side of
 //! [`KeptMounts`](super::kept_mounts::KeptMounts) and [`MountHelper`].
 
+use std::borrow::Cow;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::kept_mounts::KeptMounts;
-use super::mount_helper::{Cover, Done, MountHelper, Order};
+use super::mount_helper::{Cover, Done, MountHelper, Order, Request};
 use super::{Next, Supervisor};
 use crate::available::Enforcement;
 use crate::failure::{Failed, Step};
@@ -42,11 +44,7 @@ impl Supervisor<'_> {
             match self.mount(&order, monitor) {
                 Ok(done) => {
                     kept.note(&order, done);
-                    // Whoever may not enter the directory is not the run either.
-                    let visible = |errno| errno != libc::EACCES;
-                    if let (Cover::Hidden, Done::Failed(errno)) = (order.cover, done)
-                        && visible(errno)
-                    {
+                    if let (Cover::Hidden, Done::Failed(errno)) = (order.cover, done) {
                         next = self.not_hidden(&order, errno);
                         break;
                     }
@@ -69,35 +67,46 @@ impl Supervisor<'_> {
         Next::Fail(SandboxError::Failed { failed, diagnosis })
     }
 
-    /// Lets the helper mount something, and answers the lookups that this causes.
     fn mount(&mut self, order: &Order, monitor: &mut dyn Monitor) -> Result<Done, Next> {
-        let helper = match self.mount_helper.take() {
-            Some(helper) => helper,
-            None => {
-                let Some(namespaces) = &self.namespaces else { return Ok(Done::Absent) };
-                MountHelper::start(namespaces, self.device.is_some())
-                    .map_err(|error| Next::Fail(self.failed(Step::Fork, error)))?
-            }
-        };
-        let done = self.ask(&helper, order, monitor);
-        match done {
-            Ok(Ok(done)) => {
-                self.mount_helper = Some(helper);
-                Ok(done)
-            }
-            // The next order gets a new helper.
-            Ok(Err(error)) => Ok(Done::Failed(error.raw_os_error().unwrap_or(libc::EIO))),
-            Err(next) => Err(next),
+        if self.namespaces.is_none() {
+            return Ok(Done::Absent);
         }
+        let request = Request::Cover(Cow::Borrowed(order));
+        Ok(self.ask_helper(&request, None, monitor)?.0)
     }
 
-    fn ask(
+    /// Lets the helper do something, and answers the lookups that this causes.
+    pub(super) fn ask_helper(
+        &mut self,
+        request: &Request<'_>,
+        directory: Option<&OwnedFd>,
+        monitor: &mut dyn Monitor,
+    ) -> Result<(Done, Option<OwnedFd>), Next> {
+        let helper = match (self.mount_helper.take(), &self.namespaces) {
+            (Some(helper), _) => helper,
+            (None, Some(namespaces)) => MountHelper::start(namespaces, self.device.is_some())
+                .map_err(|error| Next::Fail(self.failed(Step::Fork, error)))?,
+            (None, None) => return Ok((Done::Failed(libc::EACCES), None)),
+        };
+        let answer = self.wait_for_helper(&helper, request, directory, monitor);
+        if let Ok(Ok(_)) = answer {
+            self.mount_helper = Some(helper);
+        } else {
+            // The next request gets a new helper.
+            self.stopped.push(helper.stop());
+        }
+        let failed = |error: io::Error| Done::Failed(error.raw_os_error().unwrap_or(libc::EIO));
+        answer.map(|answer| answer.unwrap_or_else(|error| (failed(error), None)))
+    }
+
+    fn wait_for_helper(
         &mut self,
         helper: &MountHelper,
-        order: &Order,
+        request: &Request<'_>,
+        directory: Option<&OwnedFd>,
         monitor: &mut dyn Monitor,
-    ) -> Result<io::Result<Done>, Next> {
-        if let Err(error) = helper.send(order) {
+    ) -> Result<io::Result<(Done, Option<OwnedFd>)>, Next> {
+        if let Err(error) = helper.send(request, directory) {
             return Ok(Err(error));
         }
         let since = Instant::now();

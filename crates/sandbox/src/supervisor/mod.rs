@@ -12,6 +12,7 @@ mod keep;
 pub(crate) mod kept_mounts;
 pub(crate) mod mount_helper;
 mod serve;
+mod strict_reads;
 pub(crate) mod usage;
 
 use std::io;
@@ -85,6 +86,12 @@ pub(crate) struct Supervisor<'a> {
     namespaces: Option<RunNamespaces>,
     kept_mounts: Option<KeptMounts>,
     mount_helper: Option<MountHelper>,
+    /// Processes that open a named pipe for the run, and wait for its writer.
+    waiting: Vec<i32>,
+    /// Killed processes that can be waited for only when the device is closed.
+    stopped: Vec<i32>,
+    /// The thread whose open is being performed.
+    performs_for: Option<u32>,
     /// Protective mounts of which is not known whether they were always there.
     uncovered: Vec<AbsPath>,
     cpu_affinity: CpuAffinity,
@@ -193,6 +200,9 @@ impl<'a> Supervisor<'a> {
             namespaces: None,
             kept_mounts: None,
             mount_helper: None,
+            waiting: Vec::new(),
+            stopped: Vec::new(),
+            performs_for: None,
             uncovered: Vec::new(),
             listeners: None,
             socket_owners: SocketOwners::default(),
@@ -202,7 +212,10 @@ impl<'a> Supervisor<'a> {
 
     /// Handles events until the run has ended, then cleans up.
     pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
-        let mut next = self.begin_to_keep(monitor);
+        let mut next = self.can_perform_reads();
+        if matches!(next, Next::GoOn) {
+            next = self.begin_to_keep(monitor);
+        }
         while matches!(next, Next::GoOn) {
             next = self.handle_events(monitor);
         }
@@ -440,6 +453,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn without_listener(&mut self) -> Next {
+        if self.launch.performs_reads {
+            let taken = io::Error::from_raw_os_error(libc::EBUSY);
+            return Next::Fail(self.failed(Step::StrictDeny, taken));
+        }
         let taken = probe::listener_taken();
         if !self.available.lacking.contains(&taken) {
             self.available.lacking.push(taken);
@@ -486,6 +503,17 @@ impl<'a> Supervisor<'a> {
         }
     }
 
+    /// Opens for reading are performed where all of them are intercepted, and in namespaces of the run.
+    fn can_perform_reads(&self) -> Next {
+        let Available { enforcement, attribution, .. } = self.available;
+        let can = enforcement == Enforcement::Namespaces && attribution != Attribution::Inferred;
+        if !self.launch.performs_reads || can {
+            return Next::GoOn;
+        }
+        let error = io::Error::other("it needs namespaces and intercepted calls");
+        Next::Fail(self.failed(Step::StrictDeny, error))
+    }
+
     fn forward_signals(&mut self) -> Next {
         while let Some((signal, _)) = sys::next_signal(self.signals.as_fd()) {
             let Some((command, _)) = &self.command else {
@@ -529,12 +557,14 @@ impl<'a> Supervisor<'a> {
     fn clean_up(&mut self) -> Usage {
         // The last process to hold a mount has to take it down. That should be the child.
         self.private.clear();
-        (self.mount_helper, self.namespaces, self.listeners) = (None, None, None);
+        (self.namespaces, self.listeners) = (None, None);
+        self.stopped.extend(self.mount_helper.take().map(MountHelper::stop));
         self.wait_until_dying();
         self.processes = None;
         // A call that waits for an answer returns only when the descriptors are closed.
         self.device = None;
         self.listener = None;
+        self.waiting.drain(..).chain(self.stopped.drain(..)).for_each(sys::kill_child);
         if let Some(landlock_only) = self.landlock_only {
             landlock_only::remove(landlock_only.private.as_path());
             let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);

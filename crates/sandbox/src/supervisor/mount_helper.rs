@@ -1,22 +1,42 @@
-//! [`MountHelper`]: a process in the run's namespaces that mounts what the supervisor asks for.
+//! [`MountHelper`]: a process in the run's namespaces that mounts and opens what the supervisor asks
+//! for.
 //!
 //! A process that has entered a user namespace cannot leave it again, so the supervisor has this one
 //! for it. It is started when it is first needed, has no descriptor but the socket to the
 //! supervisor and a view of the tripwire, and ends with the supervisor.
 
+use std::borrow::Cow;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{
+    AtFlags, FileType, FsWord, Mode, OFlags, StatVfsMountFlags, StatxAttributes, StatxFlags,
+};
 use rustix::mount::OpenTreeFlags;
 use rustix::net::{AddressFamily, SocketFlags, SocketType};
+use rustix::process::Signal;
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use crate::child::mounts::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::supervisor::granted_later::{self, RunNamespaces};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
+
+/// What the helper is asked for.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request<'a> {
+    /// A mount.
+    Cover(Cow<'a, Order>),
+    /// A file, as the run sees it, to be read. A relative path starts at the descriptor that comes
+    /// with it.
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// The flags of the open.
+        flags: u32,
+    },
+}
 
 /// What must be mounted at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,8 +65,19 @@ pub(crate) enum Done {
     Mounted,
     /// Nothing is at the path that could be covered.
     Absent,
-    /// Mounting it failed with this error.
+    /// A descriptor comes along.
+    Opened(Access),
+    /// It failed with this error.
     Failed(i32),
+}
+
+/// What a descriptor is good for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Access {
+    /// Reading.
+    Reading,
+    /// Nothing yet: opening the file for reading may have to wait for another process.
+    Waiting,
 }
 
 /// The supervisor's side.
@@ -62,18 +93,38 @@ impl MountHelper {
         let flags = SocketFlags::CLOEXEC;
         let (socket, theirs) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-        let process = granted_later::start_in_namespaces(namespaces, || serve(&theirs, tripwire))?;
+        // The run's own `/proc` does not show this process.
+        let descriptors = || {
+            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            Ok(rustix::fs::open("/proc/self/fd", flags, Mode::empty())?)
+        };
+        let process = granted_later::start_prepared(namespaces, descriptors, |descriptors| {
+            serve(&theirs, &descriptors, tripwire)
+        })?;
         Ok(Self { socket, process })
     }
 
-    pub(crate) fn send(&self, order: &Order) -> io::Result<()> {
-        let bytes = postcard::to_allocvec(order).map_err(io::Error::other)?;
-        sys::send(&self.socket, &bytes, &[])
+    pub(crate) fn send(
+        &self,
+        request: &Request<'_>,
+        directory: Option<&OwnedFd>,
+    ) -> io::Result<()> {
+        let bytes = postcard::to_allocvec(request).map_err(io::Error::other)?;
+        let directory: Vec<_> = directory.into_iter().map(AsFd::as_fd).collect();
+        sys::send(&self.socket, &bytes, &directory)
     }
 
-    pub(crate) fn receive(&self) -> io::Result<Done> {
-        let (bytes, ..) = sys::receive(&self.socket)?;
-        postcard::from_bytes(&bytes).map_err(io::Error::other)
+    pub(crate) fn receive(&self) -> io::Result<(Done, Option<OwnedFd>)> {
+        let (bytes, mut files, _) = sys::receive(&self.socket)?;
+        Ok((postcard::from_bytes(&bytes).map_err(io::Error::other)?, files.pop()))
+    }
+
+    /// Ends it, and returns its process ID. It can be waited for only when the tripwire's device is
+    /// closed: not even a killed process leaves a request to it unanswered.
+    pub(crate) fn stop(self) -> i32 {
+        let process = rustix::process::Pid::from_raw(self.process);
+        process.map(|process| rustix::process::kill_process(process, Signal::KILL));
+        self.process
     }
 
     /// The descriptor on which answers arrive.
@@ -82,32 +133,81 @@ impl MountHelper {
     }
 }
 
-impl Drop for MountHelper {
-    fn drop(&mut self) {
-        sys::kill_child(self.process);
-    }
-}
-
 /// Does what arrives, until the supervisor is gone.
-fn serve(socket: &OwnedFd, tripwire: bool) -> io::Result<()> {
-    sys::close_all_but(socket.as_fd());
+fn serve(socket: &OwnedFd, descriptors: &OwnedFd, tripwire: bool) -> io::Result<()> {
+    sys::close_all_but(&[socket.as_fd(), descriptors.as_fd()]);
     keep_only_mounting()?;
     let tripwire = tripwire.then(bare_root).transpose()?;
     loop {
-        let (bytes, ..) = sys::receive(socket)?;
+        let (bytes, mut received, _) = sys::receive(socket)?;
         if bytes.is_empty() {
             return Ok(());
         }
-        let order: Order = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
-        let done = match cover(&order, tripwire.as_ref()) {
-            Ok(done) => done,
-            Err(error) if is_gone(&error) => Done::Absent,
-            Err(error) => Done::Failed(error.raw_os_error().unwrap_or(libc::EIO)),
+        let request: Request<'_> = postcard::from_bytes(&bytes).map_err(io::Error::other)?;
+        let (done, file) = match request {
+            Request::Cover(order) => match cover(&order, tripwire.as_ref()) {
+                Ok(done) => (done, None),
+                Err(error) if is_gone(&error) => (Done::Absent, None),
+                Err(error) => (failed(&error), None),
+            },
+            Request::Open { path, flags } => {
+                match open(&path, flags, received.pop().as_ref(), descriptors) {
+                    Ok((file, access)) => (Done::Opened(access), Some(file)),
+                    Err(error) => (failed(&error), None),
+                }
+            }
         };
         let bytes = postcard::to_allocvec(&done).map_err(io::Error::other)?;
-        sys::send(socket, &bytes, &[])?;
+        let files: Vec<_> = file.iter().map(AsFd::as_fd).collect();
+        sys::send(socket, &bytes, &files)?;
     }
 }
+
+fn failed(error: &io::Error) -> Done {
+    Done::Failed(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+/// Opens a file for reading, as the run sees it, without waiting for anything that the run can
+/// withhold.
+fn open(
+    path: &Path,
+    flags: u32,
+    directory: Option<&OwnedFd>,
+    descriptors: &OwnedFd,
+) -> io::Result<(OwnedFd, Access)> {
+    let asked = OFlags::from_bits_retain(flags);
+    let directory = directory.map_or(rustix::fs::CWD, AsFd::as_fd);
+    let look = OFlags::PATH | OFlags::CLOEXEC | (asked & OFlags::NOFOLLOW);
+    let place = rustix::fs::openat(directory, path, look, Mode::empty())?;
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(&place)?.st_mode);
+    let patient = !asked.contains(OFlags::NONBLOCK);
+    match kind {
+        FileType::Symlink => return Err(io::Error::from_raw_os_error(libc::ELOOP)),
+        FileType::Socket => return Err(io::Error::from_raw_os_error(libc::ENXIO)),
+        // The two ends of a pipe without a name are open already.
+        FileType::Fifo if patient && rustix::fs::fstatfs(&place)?.f_type != PIPEFS => {
+            return Ok((place, Access::Waiting));
+        }
+        _ => {}
+    }
+    let kept = asked & (OFlags::NOATIME | OFlags::DIRECT | OFlags::SYNC | OFlags::DSYNC);
+    let flags = kept | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let number = place.as_raw_fd().to_string();
+    let file = match rustix::fs::openat(descriptors, number, flags, Mode::empty()) {
+        Ok(file) => file,
+        // A process of the run holds a lease on it.
+        Err(rustix::io::Errno::AGAIN) if patient => return Ok((place, Access::Waiting)),
+        Err(error) => return Err(error.into()),
+    };
+    if patient {
+        let set = rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK;
+        rustix::fs::fcntl_setfl(&file, set)?;
+    }
+    Ok((file, Access::Reading))
+}
+
+/// The file system of pipes without a name.
+const PIPEFS: FsWord = 0x5049_5045;
 
 /// Whoever enters a user namespace has every capability in it. The run has none, and what it cannot
 /// reach must not be reached for it.
@@ -126,7 +226,11 @@ fn bare_root() -> io::Result<OwnedFd> {
 
 /// Mounts what an order says, unless it is mounted already.
 fn cover(order: &Order, tripwire: Option<&OwnedFd>) -> io::Result<Done> {
-    let place = open_without_links(order.path.as_path(), OFlags::PATH | OFlags::NOFOLLOW)?;
+    let place = match open_without_links(order.path.as_path(), OFlags::PATH | OFlags::NOFOLLOW) {
+        // The run may not enter the directory either.
+        Err(error) if error.raw_os_error() == Some(libc::EACCES) => return Ok(Done::Absent),
+        place => place?,
+    };
     if is_covered(place.as_fd(), order.cover, tripwire)? {
         return Ok(Done::Unchanged);
     }
@@ -175,8 +279,8 @@ fn statx(place: BorrowedFd<'_>) -> io::Result<rustix::fs::Statx> {
 }
 
 fn is_directory(place: BorrowedFd<'_>) -> io::Result<bool> {
-    let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
-    Ok(kind == rustix::fs::FileType::Directory)
+    let kind = FileType::from_raw_mode(rustix::fs::fstat(place)?.st_mode);
+    Ok(kind == FileType::Directory)
 }
 
 /// The node of the tripwire at a path, if it is of this kind.

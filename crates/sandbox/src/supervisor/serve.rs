@@ -36,6 +36,7 @@ impl Supervisor<'_> {
             monitor,
             processes: self.processes.as_ref(),
             self_test: self.started.is_none(),
+            performs_for: self.performs_for,
         };
         let request = self.request.get(..length).unwrap_or_default();
         let served = self.tripwire.serve(request, &mut view);
@@ -69,6 +70,7 @@ impl Supervisor<'_> {
             monitor,
             self_test: self.started.is_none(),
             reads: self.available.attribution == Attribution::Notify,
+            performs_reads: self.launch.performs_reads,
             own_root: self.available.enforcement == Enforcement::Namespaces,
             processes: self.processes.as_ref(),
             private: &self.private,
@@ -87,6 +89,9 @@ impl Supervisor<'_> {
                 notify::answer(listener, &notification, Reply::Errno(errno));
             }
             Judged::Done => notify::answer(listener, &notification, Reply::Done),
+            Judged::Read(argument, flags) => {
+                return self.perform_read(&notification, argument, flags, monitor);
+            }
             Judged::Create(path, operation, flags) => {
                 let started = match &self.namespaces {
                     Some(namespaces) => granted_later::start(&path, operation, namespaces),

@@ -19,6 +19,7 @@ use model::{AbsPath, Kind, Net, Piece, Plan};
 use rustix::fs::{FileType, OFlags};
 
 use self::links::Links;
+pub(crate) use self::read::read_path;
 use self::read::{absolute, is_beyond_us, is_stream, named, read_address};
 use crate::child::stdio;
 use crate::monitor::{self, Monitor, Ruling, Source};
@@ -26,7 +27,7 @@ use crate::observe::program::Program;
 use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::git_lock::GitLock;
-use crate::sys::{self, Notification, Reply};
+use crate::sys::{self, CloseOnExec, Notification, Reply};
 use crate::{Attempt, Operation};
 
 /// What an intercepted call gets.
@@ -36,6 +37,8 @@ pub(crate) enum Judged {
     Ruled(Ruling),
     /// Success, without the call.
     Done,
+    /// An open for reading that the supervisor performs: of what, and with which flags.
+    Read(PathArgument, u32),
     /// Something granted must be created first: what, how, and with which flags it is opened.
     Create(AbsPath, Operation, u32),
     /// A private file that no other process sees.
@@ -59,6 +62,8 @@ pub(crate) struct Watcher<'a> {
     pub(crate) self_test: bool,
     /// Whether reads are judged too, because no tripwire sees them.
     pub(crate) reads: bool,
+    /// Whether opens for reading are performed by the supervisor.
+    pub(crate) performs_reads: bool,
     /// Whether the root directory and the loopback interface are the run's own.
     pub(crate) own_root: bool,
     /// The run's `/proc`.
@@ -84,6 +89,8 @@ impl Watcher<'_> {
         };
         let call = match described {
             Described::Path(call) => call,
+            // What it asks for is behind a pointer, and could change. Programs take `openat` instead.
+            Described::OpenHow { .. } if self.performs_reads => return errno(libc::ENOSYS),
             Described::OpenHow { directory, pointer, how, size } => {
                 let mut bytes = [0; 24];
                 let length = bytes.len().min(usize::try_from(size).unwrap_or(0));
@@ -121,7 +128,7 @@ impl Watcher<'_> {
             }
         };
         if call.operation == Operation::Read && !self.reads {
-            return CONTINUE;
+            return self.perform(&call);
         }
         let first = self.argument(call.path, pid);
         let second = call.second.and_then(|argument| self.argument(argument, pid));
@@ -138,7 +145,18 @@ impl Watcher<'_> {
         {
             return errno(libc::EACCES);
         }
-        self.call(&call, first.as_ref(), second.as_ref(), pid)
+        match self.call(&call, first.as_ref(), second.as_ref(), pid) {
+            CONTINUE => self.perform(&call),
+            other => other,
+        }
+    }
+
+    /// What becomes of a call that nothing speaks against.
+    fn perform(&self, call: &Call) -> Judged {
+        if self.performs_reads && call.operation == Operation::Read {
+            return Judged::Read(call.path, call.flags);
+        }
+        CONTINUE
     }
 
     /// Judges a call by where its paths lead, as far as that is known.
@@ -438,7 +456,7 @@ pub(crate) fn lend_file(
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        sys::lend(listener.as_fd(), notification.id, file.as_fd())
+        sys::lend(listener.as_fd(), notification.id, file.as_fd(), CloseOnExec(true))
     });
     if lent.is_err() {
         answer(listener, notification, Reply::Errno(libc::EACCES));
