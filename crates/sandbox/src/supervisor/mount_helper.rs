@@ -190,7 +190,7 @@ fn open(
         }
         _ => {}
     }
-    let kept = asked & (OFlags::NOATIME | OFlags::DIRECT | OFlags::SYNC | OFlags::DSYNC);
+    let kept = asked & KEPT;
     let flags = kept | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let number = place.as_raw_fd().to_string();
     let file = match rustix::fs::openat(descriptors, number, flags, Mode::empty()) {
@@ -205,6 +205,10 @@ fn open(
     }
     Ok((file, Access::Reading))
 }
+
+/// What is kept of the flags of an open for reading.
+pub(crate) const KEPT: OFlags =
+    OFlags::NOATIME.union(OFlags::DIRECT).union(OFlags::SYNC).union(OFlags::DSYNC);
 
 /// The file system of pipes without a name.
 const PIPEFS: FsWord = 0x5049_5045;

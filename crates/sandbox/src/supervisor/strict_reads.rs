@@ -11,10 +11,11 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FileType, FsWord, Mode, OFlags, ResolveFlags};
 use rustix::process::{Pid, PidfdFlags};
+use rustix::thread::{CapabilitySet, CapabilitySets};
 
-use super::mount_helper::{Access, Done, Request};
+use super::mount_helper::{Access, Done, KEPT, Request};
 use super::{Next, Supervisor};
 use crate::attempt::{Attempt, Operation};
 use crate::child::stdio;
@@ -103,6 +104,10 @@ impl Supervisor<'_> {
         }
         let special = directory.is_none().then(|| of_process(&path, pid)).flatten();
         let by_descriptor = special.as_deref().is_some_and(is_descriptor);
+        let here = directory.as_ref().and_then(|at| open_here(at, &path, flags));
+        if let Some(file) = here {
+            return Ok(Opened { file, access: Access::Reading });
+        }
         let request = Request::Open { path: special.unwrap_or(path), flags };
         self.performs_for = Some(pid);
         let asked = self.ask_helper(&request, directory.as_ref(), monitor);
@@ -124,8 +129,7 @@ impl Supervisor<'_> {
     fn may_open_again(&self, file: &OwnedFd) -> bool {
         let Ok(place) = std::fs::read_link(fd_path(file)) else { return false };
         let Ok(path) = model::AbsPath::lexical(&place) else { return true };
-        let kind =
-            rustix::fs::fstat(file).map(|stat| rustix::fs::FileType::from_raw_mode(stat.st_mode));
+        let kind = rustix::fs::fstat(file).map(|stat| FileType::from_raw_mode(stat.st_mode));
         if !kind.is_ok_and(|kind| kind.is_file() || kind.is_dir()) {
             return true;
         }
@@ -212,6 +216,50 @@ fn directory(pid: u32, descriptor: i32) -> Result<OwnedFd, Failing> {
         }
         Err(error) => Err(errno(error)),
     }
+}
+
+/// Opens a regular file below a directory, without links and within its mount: there is no node of the
+/// tripwire on such a way, which this thread could not wait for. `None`: the helper has to do it.
+fn open_here(directory: &OwnedFd, path: &Path, flags: u32) -> Option<OwnedFd> {
+    const FUSE: FsWord = 0x6573_5546;
+    if rustix::fs::fstatfs(directory).ok()?.f_type == FUSE {
+        return None;
+    }
+    let asked = OFlags::from_bits_retain(flags);
+    let how = ResolveFlags::BENEATH
+        | ResolveFlags::NO_SYMLINKS
+        | ResolveFlags::NO_MAGICLINKS
+        | ResolveFlags::NO_XDEV;
+    without_capabilities(|| {
+        let look = OFlags::PATH | OFlags::CLOEXEC;
+        let place = rustix::fs::openat2(directory, path, look, Mode::empty(), how).ok()?;
+        let kind = FileType::from_raw_mode(rustix::fs::fstat(&place).ok()?.st_mode);
+        if kind != FileType::RegularFile {
+            return None;
+        }
+        // A process of the run may hold a lease on it.
+        let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC | (asked & KEPT);
+        let file = rustix::fs::open(fd_path(&place), flags, Mode::empty()).ok()?;
+        if !asked.contains(OFlags::NONBLOCK) {
+            let set = rustix::fs::fcntl_getfl(&file).ok()? - OFlags::NONBLOCK;
+            rustix::fs::fcntl_setfl(&file, set).ok()?;
+        }
+        Some(file)
+    })
+}
+
+/// Does something with the rights of the run: a supervisor of root could read what the run cannot.
+fn without_capabilities<T>(act: impl FnOnce() -> Option<T>) -> Option<T> {
+    if !rustix::process::geteuid().is_root() {
+        return act();
+    }
+    let before = rustix::thread::capabilities(None).ok()?;
+    let none = CapabilitySet::empty();
+    let fewer = CapabilitySets { effective: none, ..before };
+    rustix::thread::set_capabilities(None, fewer).ok()?;
+    let done = act();
+    rustix::thread::set_capabilities(None, before).ok()?;
+    done
 }
 
 /// What a path that depends on the calling process means for every other one.
