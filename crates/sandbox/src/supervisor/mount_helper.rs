@@ -271,7 +271,7 @@ fn is_covered(place: BorrowedFd<'_>, cover: Cover, tripwire: Option<&OwnedFd>) -
         Cover::Hidden => {
             let device = |stat: &rustix::fs::Statx| (stat.stx_dev_major, stat.stx_dev_minor);
             let node = tripwire.map(|root| statx(root.as_fd())).transpose()?;
-            let stub = found.stx_mode & 0o7777 == 0;
+            let stub = Mode::from_bits_truncate(found.stx_mode.into()).is_empty();
             Ok(stub || node.is_some_and(|node| device(&node) == device(&found)))
         }
     }

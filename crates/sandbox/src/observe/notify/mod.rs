@@ -56,6 +56,7 @@ fn errno(errno: i32) -> Judged {
 }
 
 /// Judges intercepted calls.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the run")]
 pub(crate) struct Watcher<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) monitor: &'a mut dyn Monitor,
