@@ -94,6 +94,9 @@ tables! {
         deny_write: List<Paths>, Never;
         /// Hidden, and trying to read it is not a violation.
         quiet: List<Paths>, Always;
+        /// Decides every open in a run before the file is handed out, so that `deny_read` also holds
+        /// for files that the host creates or replaces meanwhile. Opens take several times as long.
+        strict_deny: One<bool>, Lower;
     }
 
     /// Hosts: `example.org`, `*.example.org` for subdomains only, with `:port` where it is not 80 or

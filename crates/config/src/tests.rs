@@ -478,6 +478,8 @@ fn the_direction_that_widens_is_the_one_in_the_table() {
         ("", "[filesystem]\ndeny_write = [\"x\"]", "[filesystem]\nquiet = [\"x\"]"),
         ("", "[git]\npin_env = true", "[network]\nallow_without_sni = true"),
         ("[git]\npin_env = true", "[violation]\nlookups = \"stop\"", "[git]\npin_env = false"),
+        ("", "[filesystem]\nstrict_deny = true", "[filesystem]\nallow_read = [\"/x\"]"),
+        ("[filesystem]\nstrict_deny = true", "", "[filesystem]\nstrict_deny = false"),
         ("", "[audit]\non_failure = \"deny\"", "[violation]\naction = \"deny\""),
         ("", "[quarantine]\nmode = \"block\"", "[quarantine]\ndir = \"~/q\""),
         ("", "[guard]\non_unknown = \"deny\"", "[guard]\non_unknown = \"allow\""),

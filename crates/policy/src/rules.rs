@@ -47,7 +47,7 @@ pub struct Phase {
 }
 
 /// Rules about paths. Deny beats allow, whichever file they are in.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub struct Filesystem {
     /// Readable besides the workspace.
     pub allow_read: Vec<Sourced<PathRule>>,
@@ -59,6 +59,22 @@ pub struct Filesystem {
     pub deny_write: Vec<Sourced<PathRule>>,
     /// Hidden without counting as a violation.
     pub quiet: Vec<Sourced<PathRule>>,
+    /// Whether every open in a run is decided before the file is handed out, also while the host
+    /// creates and replaces files.
+    pub strict_deny: Sourced<bool>,
+}
+
+impl Default for Filesystem {
+    fn default() -> Self {
+        Self {
+            allow_read: Vec::new(),
+            allow_write: Vec::new(),
+            deny_read: Vec::new(),
+            deny_write: Vec::new(),
+            quiet: Vec::new(),
+            strict_deny: Sourced::built_in(false),
+        }
+    }
 }
 
 /// Rules about hosts.

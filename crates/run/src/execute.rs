@@ -82,6 +82,7 @@ impl Run<'_> {
         let canary = self.canary()?;
         let mut recovered = self.report_recovered(&mut monitor);
         let note = self.keep_note(&monitor.run, &mut notices);
+        let policy = &setup.loaded.policy.filesystem;
         let launch = Launch {
             plan,
             command: &self.request.command,
@@ -90,6 +91,7 @@ impl Run<'_> {
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
+            performs_reads: policy.strict_deny.value && !policy.deny_read.is_empty(),
             stop: self.stop,
         };
         let outcome = match sandbox::run(&launch, prefork, &mut monitor) {

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use config::setup::Setup;
+use facts::Resolver;
 use facts::git_config::adds_nothing_harmful;
-use facts::{Resolver, Step, Visit};
 use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Verdict};
-use plan::{Explainer, Mark, Protections, QuietList};
+use plan::{Explainer, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
 use sandbox::{
     Attempt, Available, Journal, Links, Listeners, NetworkEvents, Operation, Program, Rules,
@@ -272,33 +272,22 @@ impl Rules for Monitor<'_, '_> {
         self.learns || self.programs.iter().any(|dir| dir.as_path().starts_with(path))
     }
 
-    fn directories_to_watch(&mut self) -> Vec<PathBuf> {
+    fn directories_to_watch(&mut self) -> (Vec<PathBuf>, bool) {
         if !self.protections.has_patterns() {
             // The directories in which they would be created, or the nearest that exist.
             let coming = self.hidden_and_missing();
             let above = coming.filter_map(|path| path.as_path().ancestors().find(|at| at.is_dir()));
-            return above.map(Path::to_path_buf).collect();
+            return (above.map(Path::to_path_buf).collect(), false);
         }
         let pieces = self.plan.pieces.iter().filter(|piece| piece.directory);
         let shown = pieces.filter(|piece| matches!(piece.kind, Kind::Read | Kind::Write));
-        let mut directories = Vec::new();
         // Only an administrator changes the system's own directories.
-        for piece in shown.filter(|piece| !matches!(piece.why, Cause::Toolchain)) {
-            directories.push(piece.path.as_path().to_path_buf());
-            facts::walk(&piece.path, &mut |visit| {
-                if let Visit::Entry(path, kind) = visit
-                    && kind.is_dir()
-                {
-                    directories.push(path.as_path().to_path_buf());
-                }
-                Step::Into
-            });
-        }
-        directories
+        let changing = shown.filter(|piece| !matches!(piece.why, Cause::Toolchain));
+        (changing.map(|piece| piece.path.as_path().to_path_buf()).collect(), true)
     }
 
     fn is_hidden(&mut self, path: &Path) -> bool {
-        AbsPath::lexical(path).is_ok_and(|path| self.protections.mark(&path) == Some(Mark::Hidden))
+        AbsPath::lexical(path).is_ok_and(|path| self.protections.hidden_by(&path).is_some())
     }
 
     fn deny(&mut self, attempt: &Attempt, program: &Program) -> Ruling {

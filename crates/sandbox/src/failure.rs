@@ -51,6 +51,8 @@ pub enum Step {
     Seccomp,
     /// Intercepting system calls, or watching directories.
     Watch,
+    /// Performing every open, for `filesystem.strict_deny`.
+    StrictDeny,
     /// Closing descriptors.
     Descriptors,
     /// Communicating between supervisor and child.
@@ -114,6 +116,7 @@ impl fmt::Display for Failed {
             Step::Landlock => "applying Landlock",
             Step::Seccomp => "installing the seccomp filter",
             Step::Watch => "intercepting system calls",
+            Step::StrictDeny => "performing every open (`filesystem.strict_deny`)",
             Step::Descriptors => "closing descriptors",
             Step::Ipc => "communicating with the sandbox process",
             Step::SelfTest => "testing the sandbox from inside",

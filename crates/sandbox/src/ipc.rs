@@ -17,11 +17,8 @@ pub(crate) enum Message {
     Device,
     /// Carries directories that are private to the run, by the indices of their pieces.
     Private(Vec<usize>),
-    /// Carries a view of the tripwire without mounts on it, where one is needed, and the run's
-    /// `/proc`.
+    /// Carries the run's user and mount namespaces, and its `/proc`.
     Views,
-    /// Carries the run's user and mount namespaces.
-    Namespaces,
     /// Carries the listeners of the run's own network, or as many as fit into one message.
     Listeners,
     /// Carries a `sock_diag` socket of that network.

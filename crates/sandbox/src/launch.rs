@@ -31,6 +31,9 @@ pub struct Launch<'a> {
     pub user: (u32, u32),
     /// Whether files that appear during the run may have to be hidden from it.
     pub hides_new_files: bool,
+    /// Whether every open for reading is performed by the supervisor, after it has looked what is
+    /// opened.
+    pub performs_reads: bool,
     /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
     pub stop: Option<BorrowedFd<'a>>,
 }
@@ -73,6 +76,9 @@ pub struct Outcome {
     pub changed: bool,
     /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
+    /// Paths of which a protective mount was gone at some time, because the host replaced or
+    /// removed what it was on. Meanwhile only intercepted calls protected them.
+    pub uncovered: Vec<AbsPath>,
 }
 
 /// Why there was no run.

@@ -56,8 +56,9 @@ pub trait Rules {
         false
     }
 
-    /// The directories in which something may appear that must not be read.
-    fn directories_to_watch(&mut self) -> Vec<PathBuf>;
+    /// The directories in which something may appear that must not be read, and whether it may also
+    /// appear in any directory below them.
+    fn directories_to_watch(&mut self) -> (Vec<PathBuf>, bool);
 
     /// Whether something that appeared must not be read.
     fn is_hidden(&mut self, path: &Path) -> bool;
@@ -175,8 +176,8 @@ pub(crate) mod tests {
         fn is_lock_only(&self, _: &AbsPath) -> bool {
             self.lock_only
         }
-        fn directories_to_watch(&mut self) -> Vec<PathBuf> {
-            Vec::new()
+        fn directories_to_watch(&mut self) -> (Vec<PathBuf>, bool) {
+            (Vec::new(), false)
         }
         fn is_hidden(&mut self, _: &Path) -> bool {
             false

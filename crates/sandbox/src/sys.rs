@@ -231,14 +231,18 @@ fn set_attributes(tree: BorrowedFd<'_>, how: c_int, set: u64, clear: u64) -> io:
     check(done)
 }
 
-/// Closes every descriptor but one. For a forked process that uses nothing else any more.
-pub(crate) fn close_all_but(kept: BorrowedFd<'_>) {
-    let kept = kept.as_raw_fd().cast_unsigned();
-    let below = kept.checked_sub(1).map(|last| (0, last));
-    for (first, last) in below.into_iter().chain([(kept + 1, u32::MAX)]) {
-        // SAFETY: the caller uses none of these descriptors again, and never returns to code that
-        // owns one.
-        unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+/// Closes every descriptor but some. For a forked process that uses nothing else any more.
+pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) {
+    let mut kept: Vec<_> = kept.iter().map(|kept| kept.as_raw_fd().cast_unsigned()).collect();
+    kept.sort_unstable();
+    let mut first = 0;
+    for next in kept.into_iter().chain([u32::MAX]) {
+        if let Some(last) = next.checked_sub(1).filter(|last| *last >= first) {
+            // SAFETY: the caller uses none of these descriptors again, and never returns to code
+            // that owns one.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+        first = next.saturating_add(1);
     }
 }
 
@@ -346,7 +350,12 @@ pub(crate) fn answer_notification(
 }
 
 /// Answers the notification of an open with a file of this process. Linux 5.14.
-pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn lend(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    file: BorrowedFd<'_>,
+    close_on_exec: CloseOnExec,
+) -> io::Result<()> {
     // SECCOMP_ADDFD_FLAG_SEND: the call returns the new descriptor.
     const SEND: u32 = 1 << 1;
     let lent = libc::seccomp_notif_addfd {
@@ -354,7 +363,7 @@ pub(crate) fn lend(listener: BorrowedFd<'_>, id: u64, file: BorrowedFd<'_>) -> i
         flags: SEND,
         srcfd: file.as_raw_fd().cast_unsigned(),
         newfd: 0,
-        newfd_flags: libc::O_CLOEXEC.cast_unsigned(),
+        newfd_flags: if close_on_exec.0 { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
     };
     // SAFETY: the kernel only reads `lent`, whose size the request's number encodes.
     let done =
@@ -398,6 +407,9 @@ pub(crate) fn briefly<T>(act: impl FnOnce() -> T) -> T {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const none, std::ptr::null_mut()) };
     done
 }
+/// Whether a program that the caller executes keeps a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CloseOnExec(pub(crate) bool);
 
 /// Whether the caller of a notification still waits: its process ID cannot have been reused then.
 pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {

@@ -136,6 +136,7 @@ fn supervise(stop: &OwnedFd, started: std::fs::File) -> u8 {
         canary: &canary,
         user: (user.as_raw(), group.as_raw()),
         hides_new_files: false,
+        performs_reads: false,
         stop: Some(stop.as_fd()),
     };
     match sandbox::run(&launch, None, &mut Strict(started)) {

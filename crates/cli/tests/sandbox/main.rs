@@ -27,6 +27,7 @@ mod existence;
 mod faults;
 mod git;
 mod git_state;
+mod host_replaces;
 mod hostile;
 mod layers;
 mod limits;

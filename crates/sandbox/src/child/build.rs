@@ -169,8 +169,6 @@ impl Child<'static> {
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
             let (mut mounts, deferred) = self.mount_root(Staging::begin(&self.orders.plan)?)?;
-            let bare = self.orders.hides_new_files.then(|| mounts.bare_root()).transpose();
-            let bare = bare.map_err(|error| Failed::new(Step::Root, error))?;
             hand_over.send((self, deferred)).map_err(|_| lost())?;
             mounts.mount_pieces()?;
             // There is time for this while the other thread works.
@@ -180,7 +178,7 @@ impl Child<'static> {
             let Entered { missing, private, umask } = mounts.enter()?;
             entered.send(()).map_err(|_| lost())?;
             self.send_private(&private)?;
-            self.send_views(bare)?;
+            self.send_views()?;
             self.enter_network(network.recv().map_err(|_| lost())?)?;
             // A fork copies only the calling thread, and a thread counts towards a small limit of
             // processes.

@@ -186,7 +186,7 @@ impl<'a> Child<'a> {
         Ok(())
     }
 
-    fn send_views(&self, bare: Option<OwnedFd>) -> Result<(), Failed> {
+    fn send_views(&self) -> Result<(), Failed> {
         let failed = |error: rustix::io::Errno| Failed::new(Step::Processes, error.into());
         let processes = rustix::fs::open("/proc", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
             .map_err(failed)?;
@@ -194,14 +194,10 @@ impl<'a> Child<'a> {
         if rustix::fs::fstatfs(&processes).map_err(failed)?.f_type != PROC_SUPER_MAGIC {
             return Err(failed(rustix::io::Errno::NODEV));
         }
-        let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
-        self.send(&Message::Views, &views)?;
-        if self.orders.hides_new_files || !self.orders.plan.granted_later.is_empty() {
-            let namespaces =
-                RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
-            self.send(&Message::Namespaces, &namespaces.descriptors())?;
-        }
-        Ok(())
+        let namespaces =
+            RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
+        let [user, mount] = namespaces.descriptors();
+        self.send(&Message::Views, &[user, mount, processes.as_fd()])
     }
 
     fn send(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
@@ -429,6 +425,7 @@ impl<'a> Child<'a> {
 
     fn watched(&self) -> Option<Watch> {
         match self.orders.attribution {
+            Attribution::Tripwire if self.orders.performs_reads => Some(Watch::Opens),
             Attribution::Tripwire => Some(Watch::Changes),
             Attribution::Notify => Some(Watch::Everything),
             Attribution::Inferred => None,

@@ -26,7 +26,7 @@ pub(crate) struct Orders<'a> {
     /// The directories of the control group that enforces some limits already. They are always
     /// UTF-8.
     pub(crate) cgroup: Cow<'a, [PathBuf]>,
-    pub(crate) hides_new_files: bool,
+    pub(crate) performs_reads: bool,
     /// The processors that the run can use, and the one that it shares with the supervisor until
     /// the command starts.
     pub(crate) cpu_affinity: (Vec<usize>, usize),
@@ -47,7 +47,7 @@ impl<'a> Orders<'a> {
             attribution: available.attribution,
             canary: Cow::Borrowed(launch.canary),
             cgroup: Cow::Borrowed(cgroup.map(Cgroup::dirs).unwrap_or_default()),
-            hides_new_files: launch.hides_new_files,
+            performs_reads: launch.performs_reads,
             cpu_affinity: cpu_affinity.to_orders(),
             omitted: Omitted::from_environment(),
         }
@@ -129,7 +129,7 @@ mod tests {
             attribution: Attribution::Notify,
             canary: Cow::Borrowed(&canary),
             cgroup: Cow::Owned(vec!["/sys/fs/cgroup/one".into()]),
-            hides_new_files: true,
+            performs_reads: true,
             cpu_affinity: (vec![0, 3], 3),
             omitted: Omitted::default(),
         };
@@ -137,7 +137,7 @@ mod tests {
         let arrived: Orders<'_> = postcard::from_bytes(&bytes).unwrap();
         assert_eq!((&arrived.plan, &arrived.command), (&orders.plan, &orders.command));
         assert_eq!((&arrived.canary.file, arrived.canary.port), (&canary.file, 7));
-        assert_eq!((&arrived.cgroup, arrived.hides_new_files), (&orders.cgroup, true));
+        assert_eq!((&arrived.cgroup, arrived.performs_reads), (&orders.cgroup, true));
         assert_eq!(arrived.cpu_affinity, orders.cpu_affinity);
         assert_eq!(arrived.omitted, orders.omitted);
         assert_eq!(arrived.enforcement, Enforcement::Namespaces);

@@ -23,12 +23,19 @@ pub(crate) struct RunContents<'a> {
     pub(crate) processes: Option<&'a OwnedFd>,
     /// Whether the self-test is running: what it tries is no violation.
     pub(crate) self_test: bool,
+    /// The thread for which the supervisor's own helper looks something up. The helper has no number in
+    /// the run's PID namespace.
+    pub(crate) performs_for: Option<u32>,
 }
 
 impl RunContents<'_> {
     fn rule(&mut self, attempt: &Attempt) -> Ruling {
         let (processes, pid) = (self.processes, attempt.pid);
-        monitor::rule(self.monitor, Source::Tripwire, attempt, || program(processes, pid))
+        let thread = self.performs_for.filter(|_| pid == 0);
+        monitor::rule(self.monitor, Source::Tripwire, attempt, || match thread {
+            Some(thread) => Program::look_up_here(thread),
+            None => program(processes, pid),
+        })
     }
 
     fn program(&self, pid: u32) -> Program {

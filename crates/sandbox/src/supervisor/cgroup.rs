@@ -176,7 +176,7 @@ impl Janitor {
             let _ = rustix::process::setpgid(child, child);
             return Ok(Self { pid, _pipe: theirs });
         }
-        sys::close_all_but(ours.as_fd());
+        sys::close_all_but(&[ours.as_fd()]);
         let _ = rustix::io::retry_on_intr(|| rustix::io::read(&ours, &mut [0u8; 1]));
         remove(dirs, Duration::from_secs(10));
         sys::exit_now(0)

@@ -105,6 +105,15 @@ pub(crate) fn start_in_namespaces(
     namespaces: &RunNamespaces,
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<i32> {
+    start_prepared(namespaces, || Ok(()), |()| act())
+}
+
+/// The same, with something that the process does before it enters them.
+pub(crate) fn start_prepared<T>(
+    namespaces: &RunNamespaces,
+    prepare: impl FnOnce() -> io::Result<T>,
+    act: impl FnOnce(T) -> io::Result<()>,
+) -> io::Result<i32> {
     let supervisor = rustix::process::getpid();
     if let Some(helper) = sys::fork()? {
         return Ok(helper);
@@ -112,11 +121,12 @@ pub(crate) fn start_in_namespaces(
     let _exit = ExitOnPanic;
     // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
     // namespace clears the parent-death signal, so it is set here.
+    let prepared = prepare();
     let bound = namespaces.enter().and_then(|()| sys::die_with_parent());
     if rustix::process::getppid() != Some(supervisor) {
         sys::exit_now(libc::EIO);
     }
-    let done = bound.and_then(|()| act());
+    let done = bound.and(prepared).and_then(act);
     // An error without an errno must not look like success.
     let code = done.err().map_or(0, |error| error.raw_os_error().unwrap_or(libc::EIO));
     sys::exit_now(code)

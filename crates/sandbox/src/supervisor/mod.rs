@@ -8,9 +8,12 @@ pub(crate) mod drafts;
 pub(crate) mod foreground;
 pub(crate) mod git_lock;
 pub(crate) mod granted_later;
-pub(crate) mod hide_new_files;
+mod keep;
+pub(crate) mod kept_mounts;
+pub(crate) mod mount_helper;
 mod serve;
 pub(crate) mod streams;
+mod strict_reads;
 pub(crate) mod usage;
 
 use std::io;
@@ -41,7 +44,8 @@ use crate::supervisor::cgroup::Cgroup;
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
-use crate::supervisor::hide_new_files::HideNewFiles;
+use crate::supervisor::kept_mounts::KeptMounts;
+use crate::supervisor::mount_helper::MountHelper;
 use crate::supervisor::streams::Streams;
 use crate::supervisor::usage::{Activity, Usage};
 use crate::sys::{self, Cloned};
@@ -78,8 +82,6 @@ pub(crate) struct Supervisor<'a> {
     connects: Connects,
     /// The directories that are private to the run.
     private: Vec<(AbsPath, OwnedFd)>,
-    /// A view of the tripwire without mounts on it.
-    bare: Option<OwnedFd>,
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
     foreground: Foreground,
@@ -92,7 +94,16 @@ pub(crate) struct Supervisor<'a> {
     terminated: Option<Instant>,
     /// The run's namespaces, where something may have to be mounted later.
     namespaces: Option<RunNamespaces>,
-    hide_new_files: Option<HideNewFiles>,
+    kept_mounts: Option<KeptMounts>,
+    mount_helper: Option<MountHelper>,
+    /// Processes that open a named pipe for the run, and wait for its writer.
+    waiting: Vec<i32>,
+    /// Killed processes that can be waited for only when the device is closed.
+    stopped: Vec<i32>,
+    /// The thread whose open is being performed.
+    performs_for: Option<u32>,
+    /// Protective mounts of which is not known whether they were always there.
+    uncovered: Vec<AbsPath>,
     cpu_affinity: CpuAffinity,
     /// The listeners, until the first connection.
     listeners: Option<Listeners>,
@@ -192,7 +203,6 @@ impl<'a> Supervisor<'a> {
             drafts: Drafts::default(),
             connects: Connects::default(),
             private: Vec::new(),
-            bare: None,
             command: None,
             foreground: Foreground::default(),
             streams,
@@ -202,7 +212,12 @@ impl<'a> Supervisor<'a> {
             activity: Activity::default(),
             terminated: None,
             namespaces: None,
-            hide_new_files: None,
+            kept_mounts: None,
+            mount_helper: None,
+            waiting: Vec::new(),
+            stopped: Vec::new(),
+            performs_for: None,
+            uncovered: Vec::new(),
             listeners: None,
             socket_owners: SocketOwners::default(),
             cpu_affinity,
@@ -211,12 +226,13 @@ impl<'a> Supervisor<'a> {
 
     /// Handles events until the run has ended, then cleans up.
     pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
-        let next = loop {
-            match self.handle_events(monitor) {
-                Next::GoOn => {}
-                next => break next,
-            }
-        };
+        let mut next = self.can_perform_reads();
+        if matches!(next, Next::GoOn) {
+            next = self.begin_to_keep(monitor);
+        }
+        while matches!(next, Next::GoOn) {
+            next = self.handle_events(monitor);
+        }
         self.kill();
         let usage = self.clean_up();
         self.streams.restore();
@@ -229,11 +245,14 @@ impl<'a> Supervisor<'a> {
         drop(self.cgroup.take());
         let changed = self.changed;
         let lost = self.drafts.left();
-        match next {
-            Next::End(end) => Ok(Outcome { end, usage, limited_by, reached, changed, lost }),
-            Next::Fail(error) => Err(error),
-            Next::GoOn => Ok(Outcome { end: End::Lost, usage, limited_by, reached, changed, lost }),
-        }
+        let mut uncovered = std::mem::take(&mut self.uncovered);
+        uncovered.extend(self.kept_mounts.take().into_iter().flat_map(KeptMounts::uncovered));
+        let end = match next {
+            Next::End(end) => end,
+            Next::Fail(error) => return Err(error),
+            Next::GoOn => End::Lost,
+        };
+        Ok(Outcome { end, usage, limited_by, reached, changed, lost, uncovered })
     }
 
     /// Waits for events and handles them.
@@ -251,7 +270,7 @@ impl<'a> Supervisor<'a> {
                     self.listener = None;
                     Next::GoOn
                 }
-                Source::NewFiles => self.hide_new_files(monitor),
+                Source::Directories => self.keep_mounts(monitor),
                 Source::Listeners => self.serve_network(monitor),
                 Source::Network => self.handle_network(monitor),
                 Source::Signals => self.forward_signals(),
@@ -275,12 +294,14 @@ impl<'a> Supervisor<'a> {
     fn wait(&self, monitor: &dyn Monitor) -> io::Result<Vec<Source>> {
         let network = monitor.descriptors();
         let listeners = self.listeners.as_ref().map(Listeners::descriptors).unwrap_or_default();
+        // Until the command starts there is nothing to keep from it.
+        let kept = self.kept_mounts.as_ref().filter(|_| self.started.is_some());
         let single = [
             (Source::Cancel, self.launch.stop),
             (Source::Cancel, sys::forked_from()),
+            (Source::Directories, kept.map(|kept| kept.descriptor().as_fd())),
             (Source::Device, self.device.as_ref().map(AsFd::as_fd)),
             (Source::SeccompListener, self.listener.as_ref().map(AsFd::as_fd)),
-            (Source::NewFiles, self.hide_new_files.as_ref().map(|hide| hide.descriptor().as_fd())),
             (Source::Signals, Some(self.signals.as_fd())),
             (Source::Socket, Some(self.socket.as_fd())),
             (Source::Child, Some(self.child.as_fd())),
@@ -316,14 +337,6 @@ impl<'a> Supervisor<'a> {
             .collect();
         ready.dedup();
         Ok(ready)
-    }
-
-    fn hide_new_files(&mut self, monitor: &mut dyn Monitor) -> Next {
-        if let (Some(hide), Some(namespaces)) = (&mut self.hide_new_files, &self.namespaces) {
-            let tripwire = self.bare.as_ref().filter(|_| self.device.is_some());
-            hide.turn(monitor, namespaces, tripwire);
-        }
-        Next::GoOn
     }
 
     /// The first connection: only now is a proxy needed.
@@ -421,9 +434,8 @@ impl<'a> Supervisor<'a> {
             }
             Message::Views => {
                 self.processes = descriptors.pop();
-                self.bare = self.launch.hides_new_files.then(|| descriptors.pop()).flatten();
+                self.namespaces = RunNamespaces::from_descriptors(descriptors);
             }
-            Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
             Message::Listeners => {
                 self.listeners = Listeners::add(self.listeners.take(), descriptors);
             }
@@ -465,6 +477,10 @@ impl<'a> Supervisor<'a> {
     }
 
     fn without_listener(&mut self) -> Next {
+        if self.launch.performs_reads {
+            let taken = io::Error::from_raw_os_error(libc::EBUSY);
+            return Next::Fail(self.failed(Step::StrictDeny, taken));
+        }
         let taken = probe::listener_taken();
         if !self.available.lacking.contains(&taken) {
             self.available.lacking.push(taken);
@@ -497,11 +513,9 @@ impl<'a> Supervisor<'a> {
         };
         self.foreground.give_to(command.1);
         self.command = Some(command);
-        if self.available.enforcement == Enforcement::Namespaces {
-            match HideNewFiles::begin(monitor) {
-                Ok(hide) => self.hide_new_files = hide,
-                Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
-            }
+        match self.keep_mounts(monitor) {
+            Next::GoOn => {}
+            next => return next,
         }
         monitor.started(&self.available, test, missing);
         self.cpu_affinity.restore();
@@ -511,6 +525,17 @@ impl<'a> Supervisor<'a> {
             Ok(()) => Next::GoOn,
             Err(error) => Next::Fail(self.failed(Step::Ipc, error)),
         }
+    }
+
+    /// Opens for reading are performed where all of them are intercepted, and in namespaces of the run.
+    fn can_perform_reads(&self) -> Next {
+        let Available { enforcement, attribution, .. } = self.available;
+        let can = enforcement == Enforcement::Namespaces && attribution != Attribution::Inferred;
+        if !self.launch.performs_reads || can {
+            return Next::GoOn;
+        }
+        let error = io::Error::other("it needs namespaces and intercepted calls");
+        Next::Fail(self.failed(Step::StrictDeny, error))
     }
 
     fn forward_signals(&mut self) -> Next {
@@ -559,13 +584,14 @@ impl<'a> Supervisor<'a> {
     fn clean_up(&mut self) -> Usage {
         // The last process to hold a mount has to take it down. That should be the child.
         self.private.clear();
-        (self.bare, self.namespaces, self.hide_new_files, self.listeners) =
-            (None, None, None, None);
+        (self.namespaces, self.listeners) = (None, None);
+        self.stopped.extend(self.mount_helper.take().map(MountHelper::stop));
         self.wait_until_dying();
         self.processes = None;
         // A call that waits for an answer returns only when the descriptors are closed.
         self.device = None;
         self.listener = None;
+        self.waiting.drain(..).chain(self.stopped.drain(..)).for_each(sys::kill_child);
         if let Some(landlock_only) = self.landlock_only {
             landlock_only::remove(landlock_only.private.as_path());
             let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
@@ -608,7 +634,7 @@ enum Source {
     Device,
     SeccompListener,
     SeccompListenerClosed,
-    NewFiles,
+    Directories,
     Listeners,
     Network,
     Signals,

@@ -36,6 +36,7 @@ impl Supervisor<'_> {
             monitor,
             processes: self.processes.as_ref(),
             self_test: self.started.is_none(),
+            performs_for: self.performs_for,
         };
         let request = self.request.get(..length).unwrap_or_default();
         let served = self.tripwire.serve(request, &mut view);
@@ -55,6 +56,11 @@ impl Supervisor<'_> {
     }
 
     pub(super) fn serve_call(&mut self, monitor: &mut dyn Monitor) -> Next {
+        // Whatever the host has changed before this call was made is covered again.
+        match self.keep_mounts(monitor) {
+            Next::GoOn => {}
+            next => return next,
+        }
         let Some(listener) = &self.listener else { return Next::GoOn };
         let Ok(notification) = sys::receive_notification(listener.as_fd()) else {
             return Next::GoOn;
@@ -64,6 +70,7 @@ impl Supervisor<'_> {
             monitor,
             self_test: self.started.is_none(),
             reads: self.available.attribution == Attribution::Notify,
+            performs_reads: self.launch.performs_reads,
             own_root: self.available.enforcement == Enforcement::Namespaces,
             processes: self.processes.as_ref(),
             private: &self.private,
@@ -84,6 +91,9 @@ impl Supervisor<'_> {
                 notify::answer(listener, &notification, Reply::Errno(errno));
             }
             Judged::Done => notify::answer(listener, &notification, Reply::Done),
+            Judged::Read(argument, flags) => {
+                return self.perform_read(&notification, argument, flags, monitor);
+            }
             Judged::Create(path, operation, flags) => {
                 let started = match &self.namespaces {
                     Some(namespaces) => granted_later::start(&path, operation, namespaces),

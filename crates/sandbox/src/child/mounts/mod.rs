@@ -188,11 +188,6 @@ pub(crate) enum RootFs {
 }
 
 impl Mounts<'_> {
-    /// A view of the tripwire without mounts, to hide files that appear during the run.
-    pub(crate) fn bare_root(&self) -> io::Result<OwnedFd> {
-        clone_tree(self.new_tree.root(), Path::new("."))
-    }
-
     /// Nodes of the tripwire must be opened before anything is mounted above them.
     fn take_closed(&mut self) -> Result<(), Failed> {
         let plan = self.new_tree.plan;
@@ -469,6 +464,18 @@ fn is_protection(plan: &Plan, placement: &Placement<'_>) -> bool {
         },
         _ => false,
     }
+}
+
+/// The pieces that restrict what contains them, where that is the host's own: whoever removes or
+/// replaces what they are mounted on detaches them.
+pub(crate) fn protections(plan: &Plan) -> Vec<&Piece> {
+    let on_host = |placement: &Placement<'_>| match placement.parent {
+        Some(parent) => matches!(parent.kind, Kind::Read | Kind::Write | Kind::Pinned),
+        None => plan.base == Base::Host,
+    };
+    let all = with_parents(plan).into_iter();
+    let protects = |placement: &Placement<'_>| is_protection(plan, placement) && on_host(placement);
+    all.filter(protects).map(|placement| placement.piece).collect()
 }
 
 /// A path that the host does not have, or not for this user, is left out and reported. Any other

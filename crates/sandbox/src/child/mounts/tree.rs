@@ -123,10 +123,11 @@ fn memory() -> u64 {
 
 /// Something empty without permissions, to mount over what must not be read.
 pub(crate) fn closed_stub(directory: bool) -> io::Result<OwnedFd> {
-    let store = new_tmpfs("0000", STUBS)?;
     if directory {
-        return Ok(store);
+        return new_tmpfs("0000", STUBS);
     }
+    // Whoever creates the file may have no capability to enter any directory.
+    let store = new_tmpfs("0700", STUBS)?;
     let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
     rustix::fs::openat(&store, "x", flags, Mode::empty())?;
     clone_tree(store.as_fd(), Path::new("x"))

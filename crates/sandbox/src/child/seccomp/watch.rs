@@ -17,7 +17,9 @@ use crate::observe::syscalls::numbers;
 pub enum Watch {
     /// Opens for writing, everything that changes a path, and `connect`.
     Changes,
-    /// The same, every other open, and every `execve`.
+    /// The same, and every other open through which a file can be read.
+    Opens,
+    /// The same, all opens, and every `execve`.
     Everything,
 }
 
@@ -29,6 +31,11 @@ pub fn watch(watch: Watch) -> Program {
 pub(super) fn rules(watch: Watch) -> Vec<(c_long, Tree)> {
     let open = |flags: u32| match watch {
         Watch::Changes => Word::low(flags).any(writing()).choose(NOTIFY, ALLOW),
+        // A descriptor of a directory, or one for `O_PATH`, cannot be read from.
+        Watch::Opens => {
+            let reading = Word::low(flags).any(not_reading()).choose(ALLOW, NOTIFY);
+            Word::low(flags).any(writing()).choose(NOTIFY, reading)
+        }
         Watch::Everything => NOTIFY,
     };
     let mut rules = Vec::from([
@@ -54,6 +61,11 @@ fn writing() -> u32 {
     let access = libc::O_WRONLY | libc::O_RDWR;
     let tmpfile = libc::O_TMPFILE & !libc::O_DIRECTORY;
     (access | libc::O_CREAT | libc::O_TRUNC | libc::O_APPEND | tmpfile).cast_unsigned()
+}
+
+/// Flags with which an open gives no access to the content of a file.
+fn not_reading() -> u32 {
+    (libc::O_PATH | libc::O_DIRECTORY).cast_unsigned()
 }
 
 /// Without a path these calls are about the descriptor.

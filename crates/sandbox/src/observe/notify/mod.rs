@@ -21,6 +21,7 @@ use rustix::fs::{FileType, OFlags};
 
 pub(crate) use self::connect::Connects;
 use self::links::Links;
+pub(crate) use self::read::read_path;
 use self::read::{absolute, is_beyond_us, named, read_address};
 use crate::child::stdio;
 use crate::monitor::{self, Monitor, Ruling, Source};
@@ -29,7 +30,7 @@ use crate::observe::program::Program;
 use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::git_lock::GitLock;
-use crate::sys::{self, Notification, Reply};
+use crate::sys::{self, CloseOnExec, Notification, Reply};
 use crate::{Attempt, Operation};
 
 /// What an intercepted call gets.
@@ -39,6 +40,8 @@ pub(crate) enum Judged {
     Ruled(Ruling),
     /// Success, without the call.
     Done,
+    /// An open for reading that the supervisor performs: of what, and with which flags.
+    Read(PathArgument, u32),
     /// Something granted must be created first: what, how, and with which flags it is opened.
     Create(AbsPath, Operation, u32),
     /// A private file that no other process sees.
@@ -58,12 +61,15 @@ fn errno(errno: i32) -> Judged {
 }
 
 /// Judges intercepted calls.
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the run")]
 pub(crate) struct Watcher<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) monitor: &'a mut dyn Monitor,
     pub(crate) self_test: bool,
     /// Whether reads are judged too, because no tripwire sees them.
     pub(crate) reads: bool,
+    /// Whether opens for reading are performed by the supervisor.
+    pub(crate) performs_reads: bool,
     /// Whether the root directory and the loopback interface are the run's own.
     pub(crate) own_root: bool,
     /// The run's `/proc`.
@@ -92,6 +98,8 @@ impl Watcher<'_> {
         };
         let call = match described {
             Described::Path(call) => call,
+            // What it asks for is behind a pointer, and could change. Programs take `openat` instead.
+            Described::OpenHow { .. } if self.performs_reads => return errno(libc::ENOSYS),
             Described::OpenHow { directory, pointer, how, size } => {
                 let mut bytes = [0; 24];
                 let length = bytes.len().min(usize::try_from(size).unwrap_or(0));
@@ -127,7 +135,7 @@ impl Watcher<'_> {
             }
         };
         if call.operation == Operation::Read && !self.reads {
-            return CONTINUE;
+            return self.perform(&call);
         }
         let first = self.argument(call.path, pid);
         let second = call.second.and_then(|argument| self.argument(argument, pid));
@@ -144,7 +152,18 @@ impl Watcher<'_> {
         {
             return errno(libc::EACCES);
         }
-        self.call(&call, first.as_ref(), second.as_ref(), pid)
+        match self.call(&call, first.as_ref(), second.as_ref(), pid) {
+            CONTINUE => self.perform(&call),
+            other => other,
+        }
+    }
+
+    /// What becomes of a call that nothing speaks against.
+    fn perform(&self, call: &Call) -> Judged {
+        if self.performs_reads && call.operation == Operation::Read {
+            return Judged::Read(call.path, call.flags);
+        }
+        CONTINUE
     }
 
     /// Judges a call by where its paths lead, as far as that is known.
@@ -419,7 +438,7 @@ pub(crate) fn lend_file(
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        sys::lend(listener.as_fd(), notification.id, file.as_fd())
+        sys::lend(listener.as_fd(), notification.id, file.as_fd(), CloseOnExec(true))
     });
     if lent.is_err() {
         answer(listener, notification, Reply::Errno(libc::EACCES));

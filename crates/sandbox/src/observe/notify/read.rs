@@ -116,7 +116,7 @@ pub(super) fn is_beyond_us(pid: u32, argument: PathArgument) -> bool {
 }
 
 /// A string in the memory of a process.
-fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
+pub(crate) fn read_path(pid: u32, pointer: u64) -> Option<PathBuf> {
     const PAGE: u64 = 4096;
     let mut path = Vec::new();
     let mut at = pointer;

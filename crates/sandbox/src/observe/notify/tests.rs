@@ -74,6 +74,7 @@ impl Place {
             monitor,
             self_test: false,
             reads: true,
+            performs_reads: false,
             own_root: true,
             processes: None,
             private: &[],

@@ -86,6 +86,9 @@ proptest! {
         let answer = ask(&watch(Watch::Changes), libc::SYS_openat, args);
         prop_assert_eq!(answer, if writes { NOTIFIED } else { ALLOWED });
         prop_assert_eq!(ask(&watch(Watch::Everything), libc::SYS_openat, args), NOTIFIED);
+        let place = args[2] & register(libc::O_PATH | libc::O_DIRECTORY) != 0;
+        let answer = ask(&watch(Watch::Opens), libc::SYS_openat, args);
+        prop_assert_eq!(answer, if place && !writes { ALLOWED } else { NOTIFIED });
     }
 
     /// Whatever changes something by the description is watched.
