@@ -15,10 +15,11 @@ use crate::sys;
 pub(crate) enum Message {
     /// Carries the FUSE device of the tripwire, which is about to be mounted.
     Device,
-    /// Carries directories that are private to the run, by the indices of their pieces.
-    Private(Vec<usize>),
-    /// Carries a view of the tripwire without mounts on it, where one is needed, and the run's
-    /// `/proc`.
+    /// Carries trees as the run sees them, by the indices of their pieces: those that are private to
+    /// it, and those that lead to what may be written.
+    Trees(Vec<usize>),
+    /// Carries a view of the tripwire without mounts on it, where one is needed, the run's root, and
+    /// its `/proc`.
     Views,
     /// Carries the run's user and mount namespaces.
     Namespaces,

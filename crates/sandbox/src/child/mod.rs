@@ -177,11 +177,11 @@ impl<'a> Child<'a> {
         })
     }
 
-    fn send_private(&self, private: &[(usize, OwnedFd)]) -> Result<(), Failed> {
-        for some in private.chunks(sys::MOST_DESCRIPTORS) {
+    fn send_trees(&self, trees: &[(usize, OwnedFd)]) -> Result<(), Failed> {
+        for some in trees.chunks(sys::MOST_DESCRIPTORS) {
             let numbers = some.iter().map(|(number, _)| *number).collect();
             let views: Vec<_> = some.iter().map(|(_, view)| view.as_fd()).collect();
-            self.send(&Message::Private(numbers), &views)?;
+            self.send(&Message::Trees(numbers), &views)?;
         }
         Ok(())
     }
@@ -194,7 +194,9 @@ impl<'a> Child<'a> {
         if rustix::fs::fstatfs(&processes).map_err(failed)?.f_type != PROC_SUPER_MAGIC {
             return Err(failed(rustix::io::Errno::NODEV));
         }
-        let views: Vec<_> = bare.iter().chain([&processes]).map(AsFd::as_fd).collect();
+        let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty());
+        let root = root.map_err(|error| Failed::new(Step::Root, error.into()))?;
+        let views: Vec<_> = bare.iter().chain([&root, &processes]).map(AsFd::as_fd).collect();
         self.send(&Message::Views, &views)?;
         if self.orders.hides_new_files || !self.orders.plan.granted_later.is_empty() {
             let namespaces =
@@ -444,7 +446,10 @@ impl<'a> Child<'a> {
             return close(program);
         }
         match sys::install_filter(&program.0, true) {
-            Ok(Some(listener)) => self.send(&Message::SeccompListener, &[listener.as_fd()]),
+            Ok(Some(listener)) => {
+                self.send(&Message::SeccompListener, &[listener.as_fd()])?;
+                if self.omits(Layer::Landlock) { Ok(()) } else { landlock::deny_names() }
+            }
             // An outer sandbox holds the only listener that the kernel allows.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 close(&seccomp::closed(&self.closed()))?;

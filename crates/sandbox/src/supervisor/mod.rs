@@ -9,15 +9,18 @@ pub(crate) mod foreground;
 pub(crate) mod git_lock;
 pub(crate) mod granted_later;
 pub(crate) mod hide_new_files;
+pub(crate) mod perform;
 mod serve;
 pub(crate) mod usage;
+pub(crate) mod views;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use model::{AbsPath, Caller};
+use model::{AbsPath, Base, Caller};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::available::{Attribution, Available, Enforcement, SelfTest};
@@ -40,7 +43,10 @@ use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
 use crate::supervisor::hide_new_files::HideNewFiles;
+use crate::supervisor::perform::Performer;
+use crate::supervisor::serve::Waiting;
 use crate::supervisor::usage::{Activity, Usage};
+use crate::supervisor::views::Views;
 use crate::sys::{self, Cloned};
 use crate::test_hooks::{Layer, Omitted};
 
@@ -69,8 +75,11 @@ pub(crate) struct Supervisor<'a> {
     changed: bool,
     processes: Option<OwnedFd>,
     drafts: Drafts,
-    /// The directories that are private to the run.
-    private: Vec<(AbsPath, OwnedFd)>,
+    /// The file system as the run sees it.
+    views: Views,
+    performer: Performer,
+    /// Calls that would wait, to be tried again.
+    waiting: Waiting,
     /// A view of the tripwire without mounts on it.
     bare: Option<OwnedFd>,
     /// The command, once it is known.
@@ -179,7 +188,9 @@ impl<'a> Supervisor<'a> {
             changed: true,
             processes: None,
             drafts: Drafts::default(),
-            private: Vec::new(),
+            views: Views::default(),
+            performer: Performer::new(namespaces.then_some(launch.user)),
+            waiting: Waiting::default(),
             bare: None,
             command: None,
             foreground: Foreground::default(),
@@ -252,7 +263,10 @@ impl<'a> Supervisor<'a> {
                 return next;
             }
         }
-        self.over_limit()
+        match self.serve_waiting(monitor) {
+            Next::GoOn => self.over_limit(),
+            next => next,
+        }
     }
 
     /// Waits until an event source is ready.
@@ -354,7 +368,7 @@ impl<'a> Supervisor<'a> {
             .wall_seconds
             .map(|seconds| Duration::from_secs(seconds).saturating_sub(started.elapsed()));
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
-        [total, idle].into_iter().flatten().min()
+        [total, idle, self.waiting.due()].into_iter().flatten().min()
     }
 
     fn over_limit(&mut self) -> Next {
@@ -390,13 +404,16 @@ impl<'a> Supervisor<'a> {
         };
         match message {
             Message::Device => self.device = descriptors.pop(),
-            Message::Private(numbers) => {
+            Message::Trees(numbers) => {
                 let pieces = &self.launch.plan.pieces;
                 let path = |number: usize| pieces.get(number).map(|piece| piece.path.clone());
-                self.private.extend(numbers.into_iter().filter_map(path).zip(descriptors));
+                self.views.add(numbers.into_iter().filter_map(path).zip(descriptors));
             }
             Message::Views => {
                 self.processes = descriptors.pop();
+                if let Some(failed) = descriptors.pop().and_then(|root| self.take_root(root)) {
+                    return Next::Fail(failed);
+                }
                 self.bare = self.launch.hides_new_files.then(|| descriptors.pop()).flatten();
             }
             Message::Namespaces => self.namespaces = RunNamespaces::from_descriptors(descriptors),
@@ -440,6 +457,17 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
+    /// Takes the run's root: what the run sees, or the tripwire, which nothing may be looked up in.
+    fn take_root(&mut self, root: OwnedFd) -> Option<SandboxError> {
+        if self.launch.plan.base == Base::Host {
+            self.views.add([(AbsPath::root(), root)]);
+            return None;
+        }
+        self.device.as_ref()?;
+        let failed = self.views.avoid(root.as_fd()).err()?;
+        Some(self.failed(Step::Tripwire, failed.into()))
+    }
+
     fn without_listener(&mut self) -> Next {
         let taken = probe::listener_taken();
         if !self.available.lacking.contains(&taken) {
@@ -477,6 +505,13 @@ impl<'a> Supervisor<'a> {
             match HideNewFiles::begin(monitor) {
                 Ok(hide) => self.hide_new_files = hide,
                 Err(error) => return Next::Fail(self.failed(Step::Watch, error)),
+            }
+        }
+        if self.views.is_empty() {
+            // Without mounts the run sees what is there.
+            match rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(root) => self.views.add([(AbsPath::root(), root)]),
+                Err(error) => return Next::Fail(self.failed(Step::Root, error.into())),
             }
         }
         monitor.started(&self.available, test, missing);
@@ -531,7 +566,8 @@ impl<'a> Supervisor<'a> {
     /// Waits until the child, and with it everything inside, is gone.
     fn clean_up(&mut self) -> Usage {
         // The last process to hold a mount has to take it down. That should be the child.
-        self.private.clear();
+        self.views.clear();
+        self.waiting.clear();
         (self.bare, self.namespaces, self.hide_new_files, self.listeners) =
             (None, None, None, None);
         self.wait_until_dying();
