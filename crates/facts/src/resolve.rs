@@ -17,6 +17,10 @@ use rustix::io::Errno;
 const MOST_LINKS: usize = 40;
 /// The longest name that file systems store.
 const NAME_MAX: usize = 255;
+/// How many components are looked at for one path, over all its links: links with long targets multiply.
+const MOST_STEPS: usize = 4096;
+/// How much looking them up may cost, in components of the paths that are looked up.
+const MOST_WORK: usize = 1 << 16;
 
 /// Resolves paths, and caches what it has seen for one decision.
 #[derive(Debug, Default)]
@@ -59,12 +63,14 @@ impl Resolver {
 
     fn walk(&mut self, path: &Path, elsewhere: Elsewhere<'_>) -> Result<Walk, Unresolvable> {
         let at = AbsPath::root();
-        let mut walk = Walk { at, missing: false, todo: Vec::new(), links: Vec::new() };
+        let mut walk =
+            Walk { at, missing: false, todo: Vec::new(), links: Vec::new(), steps: 0, work: 0 };
         walk.push(path);
         if !path.is_absolute() {
             return Err(Unresolvable::Refused("the path is not absolute".into()));
         }
         while let Some(step) = walk.todo.pop() {
+            walk.spend()?;
             match step {
                 Step::Up => walk.up(elsewhere)?,
                 Step::Name(name) => self.enter(&mut walk, name, elsewhere)?,
@@ -155,6 +161,8 @@ struct Walk {
     todo: Vec<Step>,
     /// Those that were followed.
     links: Vec<AbsPath>,
+    steps: usize,
+    work: usize,
 }
 
 enum Step {
@@ -163,6 +171,22 @@ enum Step {
 }
 
 impl Walk {
+    /// Counts a step. A path that takes too many gets the error of one with too many links.
+    fn spend(&mut self) -> Result<(), Unresolvable> {
+        // What is missing is not looked up.
+        if self.missing {
+            return Ok(());
+        }
+        // The kernel looks every path up from the root, a separator at a time.
+        let depth = self.at.as_path().as_os_str().len() / 2;
+        self.steps += 1;
+        self.work += 1 + depth / 8;
+        if self.steps > MOST_STEPS || self.work > MOST_WORK {
+            return Err(Unresolvable::Loop);
+        }
+        Ok(())
+    }
+
     fn push(&mut self, path: &Path) {
         let steps = path.components().rev().filter_map(|component| match component {
             Component::Normal(name) => Some(Step::Name(name.to_owned())),
@@ -243,6 +267,22 @@ mod tests {
         }
         assert_eq!(resolve(&root.join("n".repeat(256))), Err(Unresolvable::TooLong));
         assert!(resolve(Path::new("relative")).is_err());
+    }
+
+    #[test]
+    fn a_path_of_links_that_multiply_is_given_up_soon() {
+        let (_guard, root) = tree();
+        std::fs::create_dir(root.join("d")).unwrap();
+        let long = "d/../".repeat(700);
+        for number in 0..30 {
+            symlink(format!("{long}{}", number + 1), root.join(number.to_string())).unwrap();
+        }
+        std::fs::write(root.join("30"), "").unwrap();
+        let since = std::time::Instant::now();
+        assert_eq!(resolve(&root.join("0")), Err(Unresolvable::Loop));
+        assert!(since.elapsed() < std::time::Duration::from_secs(2));
+        assert!(resolve(&root.join("29")).is_ok());
+        assert!(resolve(&root.join("d/../".repeat(700)).join("30")).is_ok());
     }
 
     #[test]

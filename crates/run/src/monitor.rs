@@ -13,7 +13,9 @@ use std::sync::Arc;
 use config::setup::Setup;
 use facts::Resolver;
 use facts::git_config::adds_nothing_harmful;
-use model::{AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Verdict};
+use model::{
+    AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Unresolvable, Verdict,
+};
 use plan::{Explainer, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
 use sandbox::{
@@ -228,8 +230,8 @@ impl<'a, 's> Monitor<'a, 's> {
 }
 
 impl Rules for Monitor<'_, '_> {
-    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath> {
-        Resolver::default().resolve_for(path, links).ok()
+    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Result<AbsPath, Unresolvable> {
+        Resolver::default().resolve_for(path, links)
     }
 
     fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool {

@@ -15,9 +15,10 @@ use crate::sys;
 pub(crate) enum Message {
     /// Carries the FUSE device of the tripwire, which is about to be mounted.
     Device,
-    /// Carries directories that are private to the run, by the indices of their pieces.
-    Private(Vec<usize>),
-    /// Carries the run's user and mount namespaces, and its `/proc`.
+    /// Carries trees as the run sees them, by the indices of their pieces: those that are private to
+    /// it, and those that lead to what may be written.
+    Trees(Vec<usize>),
+    /// Carries the run's user and mount namespaces, its root, and its `/proc`.
     Views,
     /// Carries the listeners of the run's own network, or as many as fit into one message.
     Listeners,

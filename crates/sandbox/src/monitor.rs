@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Caller};
+use model::{AbsPath, Caller, Unresolvable};
 
 use crate::available::{Available, SelfTest};
 use crate::network::listeners::Listeners;
@@ -32,8 +32,8 @@ pub enum Ruling {
 /// The questions that only the policy can answer.
 pub trait Rules {
     /// Where a path leads, with links followed: those of the host, and where the run sees something
-    /// else, those that it finds. `None` if that cannot be determined.
-    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Option<AbsPath>;
+    /// else, those that it finds. The work is bounded, whatever the path is.
+    fn resolve(&mut self, path: &Path, links: Links<'_>) -> Result<AbsPath, Unresolvable>;
 
     /// Whether this is a probe: something that many programs try without need. It is denied and
     /// recorded, and never a reason to stop.
@@ -161,8 +161,8 @@ pub(crate) mod tests {
     }
 
     impl Rules for Fake {
-        fn resolve(&mut self, path: &Path, _: Links<'_>) -> Option<AbsPath> {
-            AbsPath::lexical(path).ok()
+        fn resolve(&mut self, path: &Path, _: Links<'_>) -> Result<AbsPath, Unresolvable> {
+            AbsPath::lexical(path).map_err(|error| Unresolvable::Refused(error.to_string()))
         }
         fn is_probe(&self, _: &AbsPath, _: Operation) -> bool {
             self.probe

@@ -329,6 +329,8 @@ pub(crate) enum Reply {
     Errno(i32),
     /// Success, without the call.
     Done,
+    /// Success, with this descriptor.
+    Descriptor(i32),
 }
 
 /// Answers a notification.
@@ -342,6 +344,7 @@ pub(crate) fn answer_notification(
         Reply::Continue => response.flags = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32,
         Reply::Errno(errno) => response.error = -errno,
         Reply::Done => {}
+        Reply::Descriptor(number) => response.val = number.into(),
     }
     // SAFETY: as above; the kernel only reads the response.
     let done =
@@ -357,18 +360,48 @@ pub(crate) fn lend(
     close_on_exec: CloseOnExec,
 ) -> io::Result<()> {
     // SECCOMP_ADDFD_FLAG_SEND: the call returns the new descriptor.
-    const SEND: u32 = 1 << 1;
-    let lent = libc::seccomp_notif_addfd {
-        id,
-        flags: SEND,
-        srcfd: file.as_raw_fd().cast_unsigned(),
-        newfd: 0,
-        newfd_flags: if close_on_exec.0 { libc::O_CLOEXEC.cast_unsigned() } else { 0 },
-    };
+    add_descriptor(listener, id, file, close_on_exec, 1 << 1).map(drop)
+}
+
+/// Whether a program that the caller executes keeps a descriptor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CloseOnExec(pub(crate) bool);
+
+/// Gives the caller of a notification a descriptor of this process's file, and its number.
+pub(crate) fn give_descriptor(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    file: BorrowedFd<'_>,
+    close_on_exec: CloseOnExec,
+) -> io::Result<i32> {
+    add_descriptor(listener, id, file, close_on_exec, 0)
+}
+
+fn add_descriptor(
+    listener: BorrowedFd<'_>,
+    id: u64,
+    file: BorrowedFd<'_>,
+    close_on_exec: CloseOnExec,
+    flags: u32,
+) -> io::Result<i32> {
+    let newfd_flags = if close_on_exec.0 { libc::O_CLOEXEC.cast_unsigned() } else { 0 };
+    let srcfd = file.as_raw_fd().cast_unsigned();
+    let lent = libc::seccomp_notif_addfd { id, flags, srcfd, newfd: 0, newfd_flags };
     // SAFETY: the kernel only reads `lent`, whose size the request's number encodes.
     let done =
         unsafe { libc::ioctl(listener.as_raw_fd(), SECCOMP_IOCTL_NOTIF_ADDFD, &raw const lent) };
-    check(c_long::from(done))
+    check(c_long::from(done)).map(|()| done)
+}
+
+/// How large the files are that another process may write; `None` where that cannot be asked.
+pub(crate) fn file_size_limit(pid: u32) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: no new limit is set; the old one is stored in `limit`, which lives through the call.
+    let done = unsafe {
+        let pid = pid.cast_signed();
+        libc::prlimit(pid, libc::RLIMIT_FSIZE, std::ptr::null(), &raw mut limit)
+    };
+    (done == 0).then_some(limit.rlim_cur)
 }
 
 /// Connects a socket to an address, as the bytes of the call give it. A connection that does not come
@@ -407,9 +440,6 @@ pub(crate) fn briefly<T>(act: impl FnOnce() -> T) -> T {
     unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const none, std::ptr::null_mut()) };
     done
 }
-/// Whether a program that the caller executes keeps a descriptor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CloseOnExec(pub(crate) bool);
 
 /// Whether the caller of a notification still waits: its process ID cannot have been reused then.
 pub(crate) fn notification_is_valid(listener: BorrowedFd<'_>, id: u64) -> bool {

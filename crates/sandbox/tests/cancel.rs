@@ -8,7 +8,9 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Caller, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, Plan};
+use model::{
+    AbsPath, Base, Caller, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, Plan, Unresolvable,
+};
 use ringwall_sandbox::{
     self as sandbox, Attempt, Available, Canary, End, Enforcement, Journal, Launch, Links,
     Listeners, NetworkEvents, Operation, Program, Requested, Rules, Ruling, SelfTest,
@@ -19,8 +21,8 @@ use rustix::process::{Pid, WaitOptions};
 struct Strict(std::fs::File);
 
 impl Rules for Strict {
-    fn resolve(&mut self, path: &Path, _: Links<'_>) -> Option<AbsPath> {
-        AbsPath::lexical(path).ok()
+    fn resolve(&mut self, path: &Path, _: Links<'_>) -> Result<AbsPath, Unresolvable> {
+        AbsPath::lexical(path).map_err(|error| Unresolvable::Refused(error.to_string()))
     }
     fn is_probe(&self, _: &AbsPath, _: Operation) -> bool {
         false
@@ -34,8 +36,8 @@ impl Rules for Strict {
     fn is_lock_only(&self, _: &AbsPath) -> bool {
         false
     }
-    fn directories_to_watch(&mut self) -> Vec<PathBuf> {
-        Vec::new()
+    fn directories_to_watch(&mut self) -> (Vec<PathBuf>, bool) {
+        (Vec::new(), false)
     }
     fn is_hidden(&mut self, _: &Path) -> bool {
         false

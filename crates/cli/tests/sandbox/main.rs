@@ -32,6 +32,7 @@ mod hostile;
 mod layers;
 mod limits;
 mod network;
+mod performed_calls;
 mod phases;
 mod planted;
 mod projects;

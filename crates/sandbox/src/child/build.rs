@@ -154,7 +154,7 @@ impl Child<'static> {
         let network = own.then(|| OwnNetwork::listen(empty?, &self.orders.plan)).transpose()?;
         let Ok(()) = answers.network.send(network) else { return Ok(()) };
         let attached = prepared.attach()?;
-        self.send_private(&attached.private)?;
+        self.send_trees(&attached.views)?;
         let Ok(()) = answers.entered.recv() else { return Ok(()) };
         let missing = attached.finish()?;
         let _ = answers.rest.send(Rest { missing, program: self.program() });
@@ -175,9 +175,9 @@ impl Child<'static> {
             sys::drop_bounding_set();
             let mut landlock = landlock.recv().map_err(|_| lost())?;
             landlock.iter_mut().try_for_each(|rules| mounts.allow(rules))?;
-            let Entered { missing, private, umask } = mounts.enter()?;
+            let Entered { missing, views, umask } = mounts.enter()?;
             entered.send(()).map_err(|_| lost())?;
-            self.send_private(&private)?;
+            self.send_trees(&views)?;
             self.send_views()?;
             self.enter_network(network.recv().map_err(|_| lost())?)?;
             // A fork copies only the calling thread, and a thread counts towards a small limit of

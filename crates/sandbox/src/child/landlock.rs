@@ -191,6 +191,28 @@ impl<'a> LandlockRules<'a> {
     }
 }
 
+/// Lets this process create, remove and rename no name by itself: where its calls are intercepted, the
+/// supervisor does that for it. So a call that is handed back to the kernel, such as `bind`, cannot.
+pub(crate) fn deny_names() -> Result<(), Failed> {
+    let version = version();
+    if version < 1 {
+        return Ok(());
+    }
+    let files = AccessFs::from_file(ABI::from(version));
+    let names = AccessFs::from_write(ABI::from(version)) & !files;
+    let deny = || -> Result<_, RulesetError> {
+        let ruleset = Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(names)?
+            .create()?;
+        ruleset.no_new_privs(false).restrict_self()
+    };
+    match deny().map_err(failed)?.ruleset {
+        RulesetStatus::FullyEnforced => Ok(()),
+        status => Err(failed(format!("the kernel reports {status:?}"))),
+    }
+}
+
 /// Whether something may be written below a piece, as far as Landlock is asked.
 pub(crate) fn may_write(plan: &Plan, piece: &Piece) -> bool {
     match piece.kind {

@@ -177,11 +177,11 @@ impl<'a> Child<'a> {
         })
     }
 
-    fn send_private(&self, private: &[(usize, OwnedFd)]) -> Result<(), Failed> {
-        for some in private.chunks(sys::MOST_DESCRIPTORS) {
+    fn send_trees(&self, trees: &[(usize, OwnedFd)]) -> Result<(), Failed> {
+        for some in trees.chunks(sys::MOST_DESCRIPTORS) {
             let numbers = some.iter().map(|(number, _)| *number).collect();
             let views: Vec<_> = some.iter().map(|(_, view)| view.as_fd()).collect();
-            self.send(&Message::Private(numbers), &views)?;
+            self.send(&Message::Trees(numbers), &views)?;
         }
         Ok(())
     }
@@ -197,7 +197,9 @@ impl<'a> Child<'a> {
         let namespaces =
             RunNamespaces::here().map_err(|error| Failed::new(Step::Namespaces, error))?;
         let [user, mount] = namespaces.descriptors();
-        self.send(&Message::Views, &[user, mount, processes.as_fd()])
+        let root = rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| Failed::new(Step::Root, error.into()))?;
+        self.send(&Message::Views, &[user, mount, root.as_fd(), processes.as_fd()])
     }
 
     fn send(&self, message: &Message, descriptors: &[BorrowedFd<'_>]) -> Result<(), Failed> {
@@ -441,7 +443,10 @@ impl<'a> Child<'a> {
             return close(program);
         }
         match sys::install_filter(&program.0, true) {
-            Ok(Some(listener)) => self.send(&Message::SeccompListener, &[listener.as_fd()]),
+            Ok(Some(listener)) => {
+                self.send(&Message::SeccompListener, &[listener.as_fd()])?;
+                if self.omits(Layer::Landlock) { Ok(()) } else { landlock::deny_names() }
+            }
             // An outer sandbox holds the only listener that the kernel allows.
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
                 close(&seccomp::closed(&self.closed()))?;

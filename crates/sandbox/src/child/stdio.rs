@@ -78,6 +78,14 @@ pub(crate) fn access(path: &Path) -> Option<Access> {
     files().filter(|(_, file, _)| same(file)).map(|(.., access)| access).reduce(Access::and)
 }
 
+/// The one of them that is open on the file at a path of the host, for writing.
+pub(crate) fn open_on(path: &Path) -> Option<(BorrowedFd<'static>, Access)> {
+    let there = rustix::fs::stat(path).ok()?;
+    let same = |file: &Stat| (file.st_dev, file.st_ino) == (there.st_dev, there.st_ino);
+    let mut found = files().filter(|(_, file, access)| same(file) && access.write);
+    found.next().map(|(descriptor, _, access)| (descriptor, access))
+}
+
 fn all() -> [BorrowedFd<'static>; 3] {
     [rustix::stdio::stdin(), rustix::stdio::stdout(), rustix::stdio::stderr()]
 }

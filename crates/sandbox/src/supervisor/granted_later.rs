@@ -82,6 +82,13 @@ impl RunNamespaces {
         Ok(Self { user: open("/proc/self/ns/user")?, mount: open("/proc/self/ns/mnt")? })
     }
 
+    /// Those of a program of the run.
+    pub(crate) fn of(pid: u32) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let open = |name| rustix::fs::open(format!("/proc/{pid}/ns/{name}"), flags, Mode::empty());
+        Ok(Self { user: open("user")?, mount: open("mnt")? })
+    }
+
     pub(crate) fn descriptors(&self) -> [BorrowedFd<'_>; 2] {
         [self.user.as_fd(), self.mount.as_fd()]
     }
@@ -105,12 +112,20 @@ pub(crate) fn start_in_namespaces(
     namespaces: &RunNamespaces,
     act: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<i32> {
+    start_helper(Some(namespaces), act)
+}
+
+/// The same, on the host where the run has no namespaces.
+pub(crate) fn start_helper(
+    namespaces: Option<&RunNamespaces>,
+    act: impl FnOnce() -> io::Result<()>,
+) -> io::Result<i32> {
     start_prepared(namespaces, || Ok(()), |()| act())
 }
 
 /// The same, with something that the process does before it enters them.
 pub(crate) fn start_prepared<T>(
-    namespaces: &RunNamespaces,
+    namespaces: Option<&RunNamespaces>,
     prepare: impl FnOnce() -> io::Result<T>,
     act: impl FnOnce(T) -> io::Result<()>,
 ) -> io::Result<i32> {
@@ -122,7 +137,8 @@ pub(crate) fn start_prepared<T>(
     // It may wait for an answer of the supervisor, and must not do so for ever. Entering a user
     // namespace clears the parent-death signal, so it is set here.
     let prepared = prepare();
-    let bound = namespaces.enter().and_then(|()| sys::die_with_parent());
+    let entered = namespaces.map_or(Ok(()), RunNamespaces::enter);
+    let bound = entered.and_then(|()| sys::die_with_parent());
     if rustix::process::getppid() != Some(supervisor) {
         sys::exit_now(libc::EIO);
     }

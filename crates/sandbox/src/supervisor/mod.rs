@@ -11,17 +11,20 @@ pub(crate) mod granted_later;
 mod keep;
 pub(crate) mod kept_mounts;
 pub(crate) mod mount_helper;
+pub(crate) mod perform;
 mod serve;
 pub(crate) mod streams;
 mod strict_reads;
 pub(crate) mod usage;
+pub(crate) mod views;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use model::{AbsPath, Caller};
+use model::{AbsPath, Base, Caller};
 use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
 
 use crate::available::{Attribution, Available, Enforcement, SelfTest};
@@ -46,8 +49,11 @@ use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
 use crate::supervisor::kept_mounts::KeptMounts;
 use crate::supervisor::mount_helper::MountHelper;
+use crate::supervisor::perform::Performer;
+use crate::supervisor::serve::Waiting;
 use crate::supervisor::streams::Streams;
 use crate::supervisor::usage::{Activity, Usage};
+use crate::supervisor::views::Views;
 use crate::sys::{self, Cloned};
 use crate::test_hooks::{Layer, Omitted};
 
@@ -80,8 +86,11 @@ pub(crate) struct Supervisor<'a> {
     processes: Option<OwnedFd>,
     drafts: Drafts,
     connects: Connects,
-    /// The directories that are private to the run.
-    private: Vec<(AbsPath, OwnedFd)>,
+    /// The file system as the run sees it.
+    views: Views,
+    performer: Performer,
+    /// Calls that would wait, to be tried again.
+    waiting: Waiting,
     /// The command, once it is known.
     command: Option<(OwnedFd, i32)>,
     foreground: Foreground,
@@ -97,7 +106,7 @@ pub(crate) struct Supervisor<'a> {
     kept_mounts: Option<KeptMounts>,
     mount_helper: Option<MountHelper>,
     /// Processes that open a named pipe for the run, and wait for its writer.
-    waiting: Vec<i32>,
+    pipes: Vec<i32>,
     /// Killed processes that can be waited for only when the device is closed.
     stopped: Vec<i32>,
     /// The thread whose open is being performed.
@@ -202,7 +211,9 @@ impl<'a> Supervisor<'a> {
             processes: None,
             drafts: Drafts::default(),
             connects: Connects::default(),
-            private: Vec::new(),
+            views: Views::default(),
+            performer: Performer::new(namespaces.then_some(launch.user)),
+            waiting: Waiting::default(),
             command: None,
             foreground: Foreground::default(),
             streams,
@@ -214,7 +225,7 @@ impl<'a> Supervisor<'a> {
             namespaces: None,
             kept_mounts: None,
             mount_helper: None,
-            waiting: Vec::new(),
+            pipes: Vec::new(),
             stopped: Vec::new(),
             performs_for: None,
             uncovered: Vec::new(),
@@ -287,7 +298,10 @@ impl<'a> Supervisor<'a> {
             }
         }
         self.connects.retry(self.listener.as_ref());
-        self.over_limit()
+        match self.serve_waiting(monitor) {
+            Next::GoOn => self.over_limit(),
+            next => next,
+        }
     }
 
     /// Waits until an event source is ready.
@@ -381,8 +395,8 @@ impl<'a> Supervisor<'a> {
         }
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
         let grace = self.terminated.map(|since| GRACE.saturating_sub(since.elapsed()));
-        let connects = self.connects.timeout();
-        [self.wall_time_left(), idle, grace, connects].into_iter().flatten().min()
+        let waiting = [self.connects.timeout(), self.waiting.due()];
+        [self.wall_time_left(), idle, grace].into_iter().chain(waiting).flatten().min()
     }
 
     /// How much of `wall_seconds` is left.
@@ -427,13 +441,16 @@ impl<'a> Supervisor<'a> {
         };
         match message {
             Message::Device => self.device = descriptors.pop(),
-            Message::Private(numbers) => {
+            Message::Trees(numbers) => {
                 let pieces = &self.launch.plan.pieces;
                 let path = |number: usize| pieces.get(number).map(|piece| piece.path.clone());
-                self.private.extend(numbers.into_iter().filter_map(path).zip(descriptors));
+                self.views.add(numbers.into_iter().filter_map(path).zip(descriptors));
             }
             Message::Views => {
                 self.processes = descriptors.pop();
+                if let Some(failed) = descriptors.pop().and_then(|root| self.take_root(root)) {
+                    return Next::Fail(failed);
+                }
                 self.namespaces = RunNamespaces::from_descriptors(descriptors);
             }
             Message::Listeners => {
@@ -476,6 +493,17 @@ impl<'a> Supervisor<'a> {
         Next::GoOn
     }
 
+    /// Takes the run's root: what the run sees, or the tripwire, which nothing may be looked up in.
+    fn take_root(&mut self, root: OwnedFd) -> Option<SandboxError> {
+        if self.launch.plan.base == Base::Host {
+            self.views.add([(AbsPath::root(), root)]);
+            return None;
+        }
+        self.device.as_ref()?;
+        let failed = self.views.avoid(root.as_fd()).err()?;
+        Some(self.failed(Step::Tripwire, failed.into()))
+    }
+
     fn without_listener(&mut self) -> Next {
         if self.launch.performs_reads {
             let taken = io::Error::from_raw_os_error(libc::EBUSY);
@@ -516,6 +544,13 @@ impl<'a> Supervisor<'a> {
         match self.keep_mounts(monitor) {
             Next::GoOn => {}
             next => return next,
+        }
+        if self.views.is_empty() {
+            // Without mounts the run sees what is there.
+            match rustix::fs::open("/", OFlags::PATH | OFlags::CLOEXEC, Mode::empty()) {
+                Ok(root) => self.views.add([(AbsPath::root(), root)]),
+                Err(error) => return Next::Fail(self.failed(Step::Root, error.into())),
+            }
         }
         monitor.started(&self.available, test, missing);
         self.cpu_affinity.restore();
@@ -583,7 +618,8 @@ impl<'a> Supervisor<'a> {
     /// Waits until the child, and with it everything inside, is gone.
     fn clean_up(&mut self) -> Usage {
         // The last process to hold a mount has to take it down. That should be the child.
-        self.private.clear();
+        self.views.clear();
+        self.waiting.clear();
         (self.namespaces, self.listeners) = (None, None);
         self.stopped.extend(self.mount_helper.take().map(MountHelper::stop));
         self.wait_until_dying();
@@ -591,7 +627,7 @@ impl<'a> Supervisor<'a> {
         // A call that waits for an answer returns only when the descriptors are closed.
         self.device = None;
         self.listener = None;
-        self.waiting.drain(..).chain(self.stopped.drain(..)).for_each(sys::kill_child);
+        self.pipes.drain(..).chain(self.stopped.drain(..)).for_each(sys::kill_child);
         if let Some(landlock_only) = self.landlock_only {
             landlock_only::remove(landlock_only.private.as_path());
             let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);

@@ -98,9 +98,10 @@ impl MountHelper {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             Ok(rustix::fs::open("/proc/self/fd", flags, Mode::empty())?)
         };
-        let process = granted_later::start_prepared(namespaces, descriptors, |descriptors| {
-            serve(&theirs, &descriptors, tripwire)
-        })?;
+        let process =
+            granted_later::start_prepared(Some(namespaces), descriptors, |descriptors| {
+                serve(&theirs, &descriptors, tripwire)
+            })?;
         Ok(Self { socket, process })
     }
 

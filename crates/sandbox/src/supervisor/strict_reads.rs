@@ -90,7 +90,7 @@ impl Supervisor<'_> {
         monitor: &mut dyn Monitor,
     ) -> Result<Opened, Failing> {
         let pid = notification.pid;
-        let path = read_path(pid, argument.pointer).ok_or(Failing::Errno(libc::EFAULT))?;
+        let path = read_path(pid, argument.pointer).map_err(Failing::Errno)?;
         if path.as_os_str().is_empty() {
             return Err(Failing::Errno(libc::ENOENT));
         }
@@ -148,13 +148,13 @@ impl Supervisor<'_> {
         pipe: &OwnedFd,
         flags: u32,
     ) -> Next {
-        self.waiting.retain(|process| !sys::has_ended(*process));
+        self.pipes.retain(|process| !sys::has_ended(*process));
         let Some(listener) = &self.listener else { return Next::GoOn };
-        if self.waiting.len() >= MOST_WAITING {
+        if self.pipes.len() >= MOST_WAITING {
             return self.answer(notification, Reply::Errno(libc::EAGAIN));
         }
         match sys::fork() {
-            Ok(Some(process)) => self.waiting.push(process),
+            Ok(Some(process)) => self.pipes.push(process),
             Ok(None) => {
                 let _exit = ExitOnPanic;
                 let _ = sys::die_with_parent();

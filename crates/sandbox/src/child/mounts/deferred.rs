@@ -31,8 +31,8 @@ pub(crate) struct Prepared<'a> {
 /// The same, attached.
 pub(crate) struct Attached<'a> {
     new_tree: NewTree<'a>,
-    /// What is private to the run, by the index of its piece.
-    pub(crate) private: Vec<(usize, OwnedFd)>,
+    /// The trees that the supervisor needs a view of, by the index of their piece.
+    pub(crate) views: Vec<(usize, OwnedFd)>,
     missing: Vec<String>,
 }
 
@@ -78,8 +78,8 @@ impl<'a> Prepared<'a> {
                 }
             }
         }
-        let private = only_private(self.new_tree.plan, attached);
-        Ok(Attached { private, missing: self.missing, new_tree: self.new_tree })
+        let views = only_private(self.new_tree.plan, attached);
+        Ok(Attached { views, missing: self.missing, new_tree: self.new_tree })
     }
 }
 

@@ -46,8 +46,10 @@ pub(crate) struct Mounts<'a> {
     copies: Vec<(&'a AbsPath, Vec<u8>)>,
     /// Nodes of the tripwire for what is denied inside other pieces.
     closed: Vec<(AbsPath, OwnedFd)>,
-    /// What is mounted and may be written, by the index of its piece.
+    /// What is mounted and may be written, or leads to what may be, by the index of its piece.
     attached: Vec<(usize, OwnedFd)>,
+    /// Which of these the supervisor needs a view of, though they are not private to the run.
+    views: Vec<usize>,
     /// The user's umask, for the command.
     umask: Mode,
     missing: Vec<String>,
@@ -142,6 +144,7 @@ impl<'a> Staging<'a> {
             copies: self.copies,
             closed: Vec::new(),
             attached: Vec::new(),
+            views: Vec::new(),
             umask: self.umask,
             missing: self.missing,
         };
@@ -166,8 +169,8 @@ const HOST_IN_PROC: &[&str] =
 pub(crate) struct Entered {
     /// What could not be mounted: the run sees less than planned, never more.
     pub(crate) missing: Vec<String>,
-    /// What is private to the run, by the index of its piece.
-    pub(crate) private: Vec<(usize, OwnedFd)>,
+    /// The trees that the supervisor needs a view of, by the index of their piece.
+    pub(crate) views: Vec<(usize, OwnedFd)>,
     /// The user's umask, for the command.
     pub(crate) umask: Mode,
 }
@@ -207,6 +210,10 @@ impl Mounts<'_> {
         for Item { number, placement, source } in std::mem::take(&mut self.items) {
             let piece = placement.piece;
             match self.mount(&placement, source) {
+                Ok(tree) if is_view(plan, &placement) => {
+                    self.views.push(number);
+                    self.attached.push((number, tree));
+                }
                 Ok(tree) if may_write(plan, piece) => self.attached.push((number, tree)),
                 // Read-only pieces need no Landlock rule.
                 Ok(_) => {}
@@ -350,8 +357,13 @@ impl Mounts<'_> {
         rustix::process::fchdir(self.new_tree.root()).at(Step::Root)?;
         rustix::process::pivot_root(".", ".").at(Step::Root)?;
         rustix::process::chdir("/").at(Step::Root)?;
-        let private = only_private(self.new_tree.plan, self.attached);
-        Ok(Entered { missing: self.missing, private, umask: self.umask })
+        let Self { mut attached, views, missing, umask, new_tree, .. } = self;
+        let pieces = &new_tree.plan.pieces;
+        attached.retain(|(number, _)| {
+            let private = || pieces.get(*number).is_some_and(|piece| is_private(&piece.kind));
+            views.contains(number) || private()
+        });
+        Ok(Entered { missing, views: attached, umask })
     }
 }
 
@@ -361,6 +373,18 @@ fn only_private(plan: &Plan, mut attached: Vec<(usize, OwnedFd)>) -> Vec<(usize,
         plan.pieces.get(*number).is_some_and(|piece| is_private(&piece.kind))
     });
     attached
+}
+
+/// Whether the supervisor finds something that may be written from this piece on, with no node of the
+/// tripwire, which it serves itself, on the way there.
+fn is_view(plan: &Plan, Placement { piece, parent }: &Placement<'_>) -> bool {
+    let writable = |inner: &Piece| inner.kind.writable() == Some(true);
+    let within = |path: &AbsPath| path.is_within(&piece.path);
+    plan.base == Base::Nothing
+        && parent.is_none_or(is_tripwire)
+        && (writable(piece)
+            || plan.granted_later.iter().any(within)
+            || plan.pieces.iter().any(|inner| writable(inner) && within(&inner.path)))
 }
 
 /// Which pieces a second thread can mount, because nothing but the command needs them. A piece on the

@@ -1,10 +1,10 @@
 //! Which calls are intercepted: they wait until the supervisor has seen them.
 //!
-//! The supervisor attributes attempts, it does not enforce: what it reads of a call can change before
-//! the kernel reads it again. So it is no hole that some calls are not intercepted: `sendto` and
-//! `sendmsg` with an address, and calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`). A
+//! What changes a path is performed by the supervisor, so that the kernel never reads the arguments a
+//! second time. Calls on an open descriptor (`fchmod`, `ftruncate`, `fsetxattr`) are not intercepted: a
 //! descriptor for writing was opened by an intercepted call; through one for reading, only a few
-//! attributes can be changed.
+//! attributes can be changed. Calls that say behind a pointer whether they change something are closed
+//! instead ([`super::closed`]).
 
 use libc::c_long;
 
@@ -76,14 +76,11 @@ fn with_path(argument: u32) -> Tree {
 
 #[rustfmt::skip]
 const CHANGES: &[c_long] = &[
-    // Its flags are behind a pointer.
-    libc::SYS_openat2,
     libc::SYS_truncate,
     libc::SYS_mkdirat, libc::SYS_mknodat, libc::SYS_symlinkat, libc::SYS_linkat,
     libc::SYS_unlinkat, libc::SYS_renameat, libc::SYS_renameat2,
     libc::SYS_fchmodat, numbers::FCHMODAT2, libc::SYS_fchownat,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
-    numbers::SETXATTRAT, numbers::REMOVEXATTRAT, numbers::FILE_SETATTR,
     libc::SYS_bind, libc::SYS_connect,
 ];
 

@@ -132,7 +132,8 @@ impl Connects {
         match finish(sys::connect_briefly(socket.as_fd(), &to.address()), false) {
             Some(Reply::Done) => Judged::Done,
             Some(Reply::Errno(error)) => errno(error),
-            Some(Reply::Continue) | None => {
+            // A connection is never continued and gives no descriptor.
+            Some(Reply::Continue | Reply::Descriptor(_)) | None => {
                 let until = sockopt::socket_timeout(&socket, sockopt::Timeout::Send).ok().flatten();
                 let stream = matches!(to, To::File(_));
                 let error = if stream { libc::EAGAIN } else { libc::EINPROGRESS };
@@ -239,11 +240,9 @@ impl Watcher<'_> {
         length: u32,
     ) -> Judged {
         let pid = notification.pid;
-        let Some(Address::Path(path)) = read_address(listener, notification, address, length)
-        else {
-            return CONTINUE;
-        };
-        let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
+        let read = read_address(listener, notification, address, length);
+        let Some((Address::Path(path), _)) = read else { return CONTINUE };
+        let Ok(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
         let Some(path) = self.leads(&named, true, pid) else { return CONTINUE };
         if self.plan.allows(&path, false) || path.as_path().symlink_metadata().is_err() {
             return CONTINUE;
@@ -291,8 +290,9 @@ impl Watcher<'_> {
             Address::Path(_) if bytes.len() > LONGEST_UNIX => errno(libc::EINVAL),
             Address::Path(path) => {
                 let pid = notification.pid;
-                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else {
-                    return errno(libc::EACCES);
+                let named = match absolute(pid, libc::AT_FDCWD, &path) {
+                    Ok(named) => named,
+                    Err(error) => return errno(error),
                 };
                 let Some(path) = self.leads(&named, true, pid) else {
                     return errno(libc::EACCES);
@@ -348,8 +348,7 @@ impl Watcher<'_> {
         if let Some(piece) = piece
             && matches!(piece.kind, Kind::Scratch | Kind::Overlay)
         {
-            let view = self.private.iter().find(|(place, _)| *place == piece.path);
-            let (_, view) = view.ok_or(io::ErrorKind::PermissionDenied)?;
+            let view = self.views.tree(&piece.path).ok_or(io::ErrorKind::PermissionDenied)?;
             let below = path.as_path().strip_prefix(&piece.path).map_err(io::Error::other)?;
             let how = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
             return Ok((rustix::fs::openat2(view, below, flags, Mode::empty(), how)?, true));

@@ -1,5 +1,6 @@
 //! Symbolic links on paths where a process of the run sees something else than the supervisor.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,17 +10,53 @@ use std::path::{Path, PathBuf};
 use model::{AbsPath, Kind, Plan};
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 
+use super::read::Caller;
 use crate::observe::program::innermost;
+use crate::supervisor::views::Views;
 
 /// The links that a process of the run finds there.
 pub(super) struct Links<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) processes: Option<&'a OwnedFd>,
-    pub(super) private: &'a [(AbsPath, OwnedFd)],
-    pub(super) pid: u32,
+    plan: &'a Plan,
+    processes: Option<&'a OwnedFd>,
+    views: &'a Views,
+    pid: u32,
+    /// The last link of `/proc` to a descriptor of the process itself: where it leads, and the
+    /// descriptor.
+    descriptor: RefCell<Option<(AbsPath, i32)>>,
 }
 
-impl Links<'_> {
+impl<'a> Links<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        processes: Option<&'a OwnedFd>,
+        views: &'a Views,
+        pid: u32,
+    ) -> Self {
+        Self { plan, processes, views, pid, descriptor: RefCell::default() }
+    }
+
+    /// The descriptor that a walk to this path ended with.
+    pub(super) fn descriptor(&self, path: &AbsPath) -> Option<i32> {
+        let last = self.descriptor.borrow();
+        last.as_ref().filter(|(target, _)| target == path).map(|(_, descriptor)| *descriptor)
+    }
+
+    /// Remembers a link to a descriptor of the process itself.
+    fn remember(&self, below: &Path, target: &Path) {
+        let mut parts = below.iter().map(|part| part.to_str().unwrap_or_default());
+        let process = parts.next().and_then(|part| part.parse().ok());
+        let rest: Vec<_> = parts.collect();
+        let ([.., "fd", number], Some(process)) = (rest.as_slice(), process) else { return };
+        let own = || Caller::new(self.pid).number_inside() == Some(process);
+        let place = Path::new("/proc").join(below);
+        let place = place.parent().unwrap_or(Path::new("/proc"));
+        if let (Ok(number), true) = (number.parse(), own())
+            && let Ok(target) = AbsPath::lexical(&place.join(target))
+        {
+            *self.descriptor.borrow_mut() = Some((target, number));
+        }
+    }
+
     pub(super) fn at(&self, path: &AbsPath) -> Option<io::Result<PathBuf>> {
         let bytes = path.as_path().as_os_str().as_bytes();
         if let Some(b"" | [b'/', ..]) = bytes.strip_prefix(b"/proc") {
@@ -32,9 +69,8 @@ impl Links<'_> {
             _ => return None,
         }
         let below = path.as_path().strip_prefix(piece.path.as_path()).ok()?;
-        let view = self.private.iter().find(|(place, _)| *place == piece.path);
-        Some(match view {
-            Some((_, view)) if !below.as_os_str().is_empty() => read_link_at(view, below),
+        Some(match self.views.tree(&piece.path) {
+            Some(view) if !below.as_os_str().is_empty() => read_link_at(view, below),
             _ => no_link(),
         })
     }
@@ -55,10 +91,14 @@ impl Links<'_> {
                 format!("{process}/task/{thread}").into()
             }));
         }
-        Some(match self.processes {
+        let target = match self.processes {
             Some(view) => read_link_at(view, below),
             None => std::fs::read_link(Path::new("/proc").join(below)),
-        })
+        };
+        if let Ok(target) = &target {
+            self.remember(below, target);
+        }
+        Some(target)
     }
 }
 

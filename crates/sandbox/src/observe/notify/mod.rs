@@ -1,13 +1,14 @@
-//! Seccomp notifications: what a call tries is read from the waiting process, ruled on, and left to
-//! the kernel.
+//! Seccomp notifications: what a call tries is read from the waiting process and ruled on.
 //!
-//! A process can change its memory while it is read. So [`Ruling::Continue`] allows nothing: it
-//! hands the call back to the kernel, whose mounts and Landlock rules decide. The supervisor itself
-//! only denies, with three exceptions: a file that was granted before it existed, the next version
-//! of a file that may be written, and connections.
+//! A process can change its memory while it is read. So a call that changes something is never handed
+//! back to the kernel, which would read the arguments again: it is read once, judged, and performed by
+//! the supervisor on what was judged ([`crate::supervisor::perform`]), and so are connections. Reads are
+//! handed back ([`Ruling::Continue`]), unless every open must be decided; mounts and Landlock rules
+//! decide about them.
 
 mod connect;
 mod links;
+mod place;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -21,15 +22,18 @@ use rustix::fs::{FileType, OFlags};
 
 pub(crate) use self::connect::Connects;
 use self::links::Links;
-pub(crate) use self::read::read_path;
-use self::read::{absolute, is_beyond_us, named, read_address};
+pub(crate) use self::place::{Opened, Place};
+pub(crate) use self::read::{Caller, path as read_path};
+use self::read::{absolute, read_address};
 use crate::child::stdio;
 use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::network::sock_diag::SockDiag;
 use crate::observe::program::Program;
-use crate::observe::syscalls::{self, Address, Call, Described, PathArgument};
+use crate::observe::syscalls::{self, Act, Address, Call, Described, PathArgument};
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::git_lock::GitLock;
+use crate::supervisor::perform::Performance;
+use crate::supervisor::views::Views;
 use crate::sys::{self, CloseOnExec, Notification, Reply};
 use crate::{Attempt, Operation};
 
@@ -38,6 +42,12 @@ use crate::{Attempt, Operation};
 pub(crate) enum Judged {
     /// This ruling.
     Ruled(Ruling),
+    /// The supervisor makes the call.
+    Perform(Box<Performance>),
+    /// The same for `bind`, to a path: the address and the socket.
+    Bind(Caller, i32, Vec<u8>),
+    /// An open that is allowed because a standard descriptor is open on the same file.
+    Inherited,
     /// Success, without the call.
     Done,
     /// An open for reading that the supervisor performs: of what, and with which flags.
@@ -74,8 +84,8 @@ pub(crate) struct Watcher<'a> {
     pub(crate) own_root: bool,
     /// The run's `/proc`.
     pub(crate) processes: Option<&'a OwnedFd>,
-    /// The directories that are private to the run.
-    pub(crate) private: &'a [(AbsPath, OwnedFd)],
+    /// The file system as the run sees it.
+    pub(crate) views: &'a Views,
     pub(crate) drafts: &'a mut Drafts,
     pub(crate) connects: &'a mut Connects,
     /// The sockets of the run's own network.
@@ -97,25 +107,10 @@ impl Watcher<'_> {
             return CONTINUE;
         };
         let call = match described {
-            Described::Path(call) => call,
-            // What it asks for is behind a pointer, and could change. Programs take `openat` instead.
-            Described::OpenHow { .. } if self.performs_reads => return errno(libc::ENOSYS),
-            Described::OpenHow { directory, pointer, how, size } => {
-                let mut bytes = [0; 24];
-                let length = bytes.len().min(usize::try_from(size).unwrap_or(0));
-                let Some(part) = bytes.get_mut(..length) else { return CONTINUE };
-                if sys::read_memory(pid, how, part).is_err() {
-                    return CONTINUE;
-                }
-                // The filter denies this to all other calls, but cannot see it in `open_how`.
-                if syscalls::makes_set_id(&bytes) {
-                    return errno(libc::EPERM);
-                }
-                match syscalls::opened(directory, pointer, &bytes) {
-                    Some(call) => call,
-                    None => return CONTINUE,
-                }
+            Described::Path(call) if call.operation.writes() => {
+                return self.change(listener, notification, call);
             }
+            Described::Path(call) => call,
             Described::Execute { path, .. } => {
                 Call { operation: Operation::Execute, path, second: None, flags: 0 }
             }
@@ -123,47 +118,100 @@ impl Watcher<'_> {
                 return self.connect(listener, notification, (socket, address, length));
             }
             Described::Bind { socket, address, length } => {
-                self.binds(pid, socket);
-                let Some(Address::Path(path)) =
-                    read_address(listener, notification, address, length)
-                else {
-                    return CONTINUE;
-                };
-                let Some(named) = absolute(pid, libc::AT_FDCWD, &path) else { return CONTINUE };
-                let Some(path) = self.leads(&named, false, pid) else { return CONTINUE };
-                return self.path(Operation::MakeNode, &path, pid, 0);
+                return self.bind(listener, notification, socket, (address, length));
             }
         };
         if call.operation == Operation::Read && !self.reads {
             return self.perform(&call);
         }
         let first = self.argument(call.path, pid);
-        let second = call.second.and_then(|argument| self.argument(argument, pid));
         // The process may have ended meanwhile, and its ID may have been reused.
         if !sys::notification_is_valid(listener, notification.id) {
             return CONTINUE;
         }
-        let unknown = |path: &Option<AbsPath>, argument: Option<PathArgument>| {
-            path.is_none() && argument.is_some_and(|argument| is_beyond_us(pid, argument))
-        };
-        // A change of something that cannot be determined is denied.
-        if call.operation.writes()
-            && (unknown(&first, Some(call.path)) || unknown(&second, call.second))
-        {
-            return errno(libc::EACCES);
-        }
-        match self.call(&call, first.as_ref(), second.as_ref(), pid) {
+        match self.call(&call, first.as_ref(), None, pid) {
             CONTINUE => self.perform(&call),
             other => other,
         }
     }
 
-    /// What becomes of a call that nothing speaks against.
+    /// What becomes of a call that reads and that nothing speaks against.
     fn perform(&self, call: &Call) -> Judged {
         if self.performs_reads && call.operation == Operation::Read {
             return Judged::Read(call.path, call.flags);
         }
         CONTINUE
+    }
+
+    /// Judges a call that changes something.
+    fn change(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notification: &Notification,
+        call: Call,
+    ) -> Judged {
+        let Notification { pid, data, .. } = *notification;
+        let Some(act) = syscalls::act(i64::from(data.nr), data.args) else {
+            return errno(libc::ENOSYS);
+        };
+        if matches!(act, Act::Truncate { length: ..0 }) {
+            return errno(libc::EINVAL);
+        }
+        let caller = Caller::new(pid);
+        let read = |watcher: &mut Self| -> Result<_, i32> {
+            let arguments = read::arguments(pid, act)?;
+            let first = watcher.place(call.path, act, false, &caller)?;
+            let second = call.second.map(|second| watcher.place(second, act, true, &caller));
+            Ok((first, second.transpose()?, arguments))
+        };
+        let (mut first, second, arguments) = match read(self) {
+            Ok(read) => read,
+            Err(error) => return errno(error),
+        };
+        // The process may have ended meanwhile, and its ID may have been reused.
+        if !sys::notification_is_valid(listener, notification.id) {
+            return errno(libc::EACCES);
+        }
+        let second_path = second.as_ref().and_then(Place::path);
+        let inherited = match self.call(&call, first.path(), second_path, pid) {
+            CONTINUE => false,
+            Judged::Inherited => {
+                if let (Place::At { path, .. }, Act::Open { .. }) = (&first, act) {
+                    let Some(opened) = Opened::inherited(path) else { return errno(libc::EACCES) };
+                    first = Place::Open(opened);
+                }
+                true
+            }
+            other => return other,
+        };
+        Judged::Perform(Box::new(Performance { act, first, second, arguments, inherited, caller }))
+    }
+
+    /// Judges a `bind`. One to a path leaves a socket there and is performed; of any other kind it
+    /// is handed back, because Landlock lets the run create no socket file.
+    fn bind(
+        &mut self,
+        listener: BorrowedFd<'_>,
+        notification: &Notification,
+        socket: i32,
+        (address, length): (u64, u32),
+    ) -> Judged {
+        let pid = notification.pid;
+        self.binds(pid, socket);
+        let Some((address, bytes)) = read_address(listener, notification, address, length) else {
+            return CONTINUE;
+        };
+        let Address::Path(path) = address else { return CONTINUE };
+        let caller = Caller::new(pid);
+        let named = match absolute(pid, libc::AT_FDCWD, &path) {
+            Ok(named) => named,
+            Err(error) => return errno(error),
+        };
+        let Some(path) = self.leads(&named, false, pid) else { return errno(libc::EACCES) };
+        match self.path(Operation::MakeNode, &path, pid, 0) {
+            CONTINUE => Judged::Bind(caller, socket, bytes),
+            other => other,
+        }
     }
 
     /// Judges a call by where its paths lead, as far as that is known.
@@ -175,7 +223,7 @@ impl Watcher<'_> {
         pid: u32,
     ) -> Judged {
         if self.links_across(call.operation, first, second) {
-            return CONTINUE;
+            return errno(libc::EXDEV);
         }
         if let Some(judged) = first.and_then(|first| self.draft(call, first, second, pid)) {
             return judged;
@@ -201,7 +249,7 @@ impl Watcher<'_> {
                 }
             }
         }
-        CONTINUE
+        if self.moves_a_mount(call, first, second) { errno(libc::EBUSY) } else { CONTINUE }
     }
 
     /// Whether a hard link would cross mounts, which the kernel denies: `git clone` tries that before
@@ -219,6 +267,23 @@ impl Watcher<'_> {
         let from = first.and_then(|path| mount(path, false));
         let to = second.and_then(|path| mount(path, true));
         self.own_root && operation == Operation::Link && from.zip(to).is_some_and(|(a, b)| a != b)
+    }
+
+    /// Whether this renames or removes a place where something is mounted, which the kernel denies
+    /// as long as it still is.
+    fn moves_a_mount(
+        &self,
+        call: &Call,
+        first: Option<&AbsPath>,
+        second: Option<&AbsPath>,
+    ) -> bool {
+        let mounted = |path: &AbsPath| {
+            let is = |piece: &Piece| piece.path == *path && piece.kind == Kind::Pinned;
+            self.plan.pieces.iter().any(is) && self.plan.allows(path, true)
+        };
+        self.own_root
+            && matches!(call.operation, Operation::Rename | Operation::Remove)
+            && first.into_iter().chain(second).any(mounted)
     }
 
     /// What becomes of a call on a draft, if it is one.
@@ -284,16 +349,18 @@ impl Watcher<'_> {
 
     /// What becomes of an operation on one path.
     fn path(&mut self, operation: Operation, path: &AbsPath, pid: u32, flags: u32) -> Judged {
+        let writes = operation.writes();
         if path.as_path().starts_with("/proc") || path.as_path().starts_with("/dev") {
-            return CONTINUE;
+            return if writes { self.special(operation, path) } else { CONTINUE };
         }
         let attempt = Attempt { operation, path: path.as_path().to_path_buf(), pid };
-        let writes = operation.writes();
         if self.plan.allows(path, writes) {
             if self.plan.granted_later.contains(path) && !path.as_path().exists() {
                 let makes = matches!(operation, Operation::Create | Operation::MakeDirectory);
                 return if makes {
                     Judged::Create(path.clone(), operation, flags)
+                } else if writes {
+                    errno(libc::ENOENT)
                 } else {
                     CONTINUE
                 };
@@ -330,7 +397,7 @@ impl Watcher<'_> {
                 | Operation::Link
         );
         if !exists && (!creates || !path.parent().as_path().is_dir()) {
-            return CONTINUE;
+            return if writes { errno(libc::ENOENT) } else { CONTINUE };
         }
         if exists && operation == Operation::MakeDirectory {
             // `mkdir -p` creates directories that exist, and expects this answer.
@@ -344,9 +411,22 @@ impl Watcher<'_> {
         let inherited = if writes { access.write } else { access.read };
         if inherited {
             // `echo > /dev/stderr`: an inherited file can be opened by that name as well.
-            return CONTINUE;
+            return if writes { Judged::Inherited } else { CONTINUE };
         }
         self.rule(Source::Syscall, &attempt)
+    }
+
+    /// What becomes of a change in `/proc` or `/dev`, which belong to the run.
+    fn special(&self, operation: Operation, path: &AbsPath) -> Judged {
+        let opens = matches!(operation, Operation::Write | Operation::Create | Operation::Truncate);
+        match self.plan.allows(path, true) {
+            true => CONTINUE,
+            // Of a link of `/proc` itself, or between file systems.
+            false if operation == Operation::Link => errno(libc::EXDEV),
+            false if opens && path.as_path().starts_with("/dev") => Judged::Inherited,
+            false if self.own_root => errno(libc::EROFS),
+            false => errno(libc::EACCES),
+        }
     }
 
     /// Whether an address leads to the run's own network or to one of its listeners.
@@ -393,19 +473,20 @@ impl Watcher<'_> {
 
     /// Where the path of an argument leads.
     fn argument(&mut self, argument: PathArgument, pid: u32) -> Option<AbsPath> {
-        self.leads(&named(pid, argument)?, argument.follow, pid)
+        let text = read::path(pid, argument.pointer).ok()?;
+        let named = absolute(pid, argument.directory, &text).ok()?;
+        self.leads(&named, argument.follow, pid)
     }
 
     /// Where a path leads, links followed as the call would.
     fn leads(&mut self, named: &Path, follow: bool, pid: u32) -> Option<AbsPath> {
-        let links =
-            Links { plan: self.plan, processes: self.processes, private: self.private, pid };
+        let links = Links::new(self.plan, self.processes, self.views, pid);
         let links = |path: &AbsPath| links.at(path);
         if follow {
-            return self.monitor.resolve(named, &links);
+            return self.monitor.resolve(named, &links).ok();
         }
         let name = named.file_name()?;
-        Some(self.monitor.resolve(named.parent()?, &links)?.join(name))
+        Some(self.monitor.resolve(named.parent()?, &links).ok()?.join(name))
     }
 }
 
@@ -427,7 +508,7 @@ pub(crate) fn lend_created(
     lend_file(listener, notification, set.map(|()| created).map_err(io::Error::from));
 }
 
-/// Lends a regular file, and nothing that gives access to more.
+/// Lends a regular file that stands in for another.
 pub(crate) fn lend_file(
     listener: &OwnedFd,
     notification: &Notification,
@@ -443,6 +524,24 @@ pub(crate) fn lend_file(
     if lent.is_err() {
         answer(listener, notification, Reply::Errno(libc::EACCES));
     }
+}
+
+/// Lends a file that was opened for the caller. This process has closed it by the time the call
+/// returns: a program that was just written cannot be executed while somebody can write it.
+pub(crate) fn hand_over(
+    listener: &OwnedFd,
+    notification: &Notification,
+    file: OwnedFd,
+    close_on_exec: CloseOnExec,
+) {
+    let given =
+        sys::give_descriptor(listener.as_fd(), notification.id, file.as_fd(), close_on_exec);
+    drop(file);
+    let reply = match given {
+        Ok(number) => Reply::Descriptor(number),
+        Err(error) => Reply::Errno(error.raw_os_error().unwrap_or(libc::EACCES)),
+    };
+    answer(listener, notification, reply);
 }
 
 /// Answers a waiting call. Its process may be gone, which does not matter.

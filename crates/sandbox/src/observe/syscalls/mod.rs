@@ -1,15 +1,17 @@
 //! What an intercepted call means: which operation, on which paths.
 //!
 //! Only numbers and arguments are looked at. What a pointer points to is read by the caller, and
-//! passed to [`opened`] and [`address`]. [`describe`] knows exactly the calls that
+//! passed to [`address`]. [`describe`] knows exactly the calls that
 //! [`crate::child::seccomp::watch`] hands over.
 
+mod act;
 mod address;
 pub(crate) mod numbers;
 
 #[cfg(test)]
 mod tests;
 
+pub use act::{Act, TimeFormat, act};
 pub use address::{Address, address};
 
 use libc::{AT_FDCWD, c_int, c_long};
@@ -21,17 +23,6 @@ use crate::Operation;
 pub enum Described {
     /// An operation on one path, or on two.
     Path(Call),
-    /// `openat2`, whose flags are behind a pointer: [`opened`] says what it means.
-    OpenHow {
-        /// Where a relative path starts.
-        directory: i32,
-        /// The path.
-        pointer: u64,
-        /// The `open_how`.
-        how: u64,
-        /// Its length, as the process gives it.
-        size: u64,
-    },
     /// The start of a program.
     Execute {
         /// The program.
@@ -90,18 +81,12 @@ pub struct PathArgument {
     pub follow: bool,
     /// Whether an empty path, or none at all, means `directory` itself.
     pub empty_means_directory: bool,
-    /// Whether `directory` is the root as well: absolute paths and links start there, and `..`
-    /// ends there (`RESOLVE_IN_ROOT`).
-    pub rooted: bool,
 }
 
 /// What a call means, by its number and arguments; `None` for a call that is not intercepted.
 pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
-    let [a0, a1, a2, a3, a4, _] = args;
+    let [a0, a1, a2, _, a4, _] = args;
     Some(match nr {
-        libc::SYS_openat2 => {
-            Described::OpenHow { directory: int(a0), pointer: a1, how: a2, size: a3 }
-        }
         libc::SYS_bind => Described::Bind { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_connect => Described::Connect { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_execve => Described::Execute { path: PathArgument::here(a0), arguments: a1 },
@@ -117,32 +102,8 @@ pub fn may_change(data: &libc::seccomp_data) -> bool {
     match describe(c_long::from(data.nr), data.args) {
         Some(Described::Path(call)) => call.operation.writes(),
         Some(Described::Connect { .. } | Described::Execute { .. }) => false,
-        Some(Described::OpenHow { .. } | Described::Bind { .. }) | None => true,
+        Some(Described::Bind { .. }) | None => true,
     }
-}
-
-/// What an `openat2` means, once the caller has read its `open_how`; of a longer one the first 24
-/// bytes are enough. `None` for a short one, which the kernel denies.
-pub fn opened(directory: i32, pointer: u64, how: &[u8]) -> Option<Call> {
-    let mut words = how.chunks_exact(8).map(|word| word.try_into().map(u64::from_ne_bytes));
-    let (Some(Ok(flags)), Some(Ok(_mode)), Some(Ok(resolve))) =
-        (words.next(), words.next(), words.next())
-    else {
-        return None;
-    };
-    let mut path = PathArgument { directory, ..PathArgument::here(pointer) };
-    path.rooted = resolve & libc::RESOLVE_IN_ROOT != 0;
-    let call = open(path, low(flags));
-    Some(match resolve & libc::RESOLVE_NO_SYMLINKS {
-        0 => call,
-        _ => Call { path: call.path.unfollowed(), ..call },
-    })
-}
-
-/// Whether an `openat2` asks for a file with a set-uid or set-gid bit.
-pub fn makes_set_id(how: &[u8]) -> bool {
-    let mode = how.get(8..16).and_then(|mode| mode.try_into().ok()).map(u64::from_ne_bytes);
-    mode.is_some_and(|mode| mode & u64::from(libc::S_ISUID | libc::S_ISGID) != 0)
 }
 
 /// The calls that name a directory, and those of the others that every architecture has.
@@ -177,10 +138,6 @@ fn by_directory(nr: c_long, [a0, a1, a2, a3, a4, _]: [u64; 6]) -> Option<Call> {
         libc::SYS_lsetxattr | libc::SYS_lremovexattr => {
             Call::one(O::ChangeAttributes, PathArgument::here(a0).unfollowed())
         }
-        numbers::SETXATTRAT | numbers::REMOVEXATTRAT => {
-            Call::one(O::ChangeAttributes, at(a0, a1).flagged(a2))
-        }
-        numbers::FILE_SETATTR => Call::one(O::ChangeAttributes, at(a0, a1).flagged(a4)),
         _ => return None,
     })
 }
@@ -260,13 +217,7 @@ impl PathArgument {
     }
 
     fn here(pointer: u64) -> Self {
-        Self {
-            directory: AT_FDCWD,
-            pointer,
-            follow: true,
-            empty_means_directory: false,
-            rooted: false,
-        }
+        Self { directory: AT_FDCWD, pointer, follow: true, empty_means_directory: false }
     }
 
     fn unfollowed(self) -> Self {

@@ -66,6 +66,10 @@ pub(super) const BY_NUMBER: &[Forbidden] = &[
     (libc::SYS_io_uring_enter, [ALL; 6], ENOSYS),
     (libc::SYS_io_uring_register, [ALL; 6], ENOSYS),
     (libc::SYS_memfd_secret, [ALL, 0, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_openat2, [ALL, 0, 0, 0, 0, 0], ENOSYS),
+    (numbers::SETXATTRAT, [ALL, 0, 0, 0, 0, 0], ENOSYS),
+    (numbers::REMOVEXATTRAT, [ALL, 0, 0, 0, 0, 0], ENOSYS),
+    (numbers::FILE_SETATTR, [ALL, 0, 0, 0, 0, 0], ENOSYS),
 ];
 
 /// What is refused because of its arguments.

@@ -1,0 +1,154 @@
+//! [`Views`]: the file system as the run sees it, by descriptor.
+//!
+//! Paths are found from the roots of mounted trees on, through the run's own mounts, without following
+//! a link. The supervisor serves the tripwire itself, so a lookup that asks the tripwire would wait for
+//! ever: it takes a step into a directory only if that answers from the kernel's cache, or is known to
+//! be of another file system.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+use model::AbsPath;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::io::Errno;
+
+/// The trees of a run, by the paths they are mounted at.
+#[derive(Debug, Default)]
+pub(crate) struct Views {
+    trees: Vec<(AbsPath, OwnedFd)>,
+    /// The device number of the tripwire.
+    tripwire: Option<(u32, u32)>,
+}
+
+/// What is known about something without asking the file system that it is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seen {
+    pub(crate) kind: FileType,
+    /// Identifies the mount. Zero where the kernel does not say (before Linux 5.8).
+    pub(crate) mount: u64,
+    device: (u32, u32),
+}
+
+impl Seen {
+    pub(crate) fn of(place: BorrowedFd<'_>) -> Result<Self, Errno> {
+        const MNT_ID: u32 = 0x1000;
+        let flags = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+        let mask = StatxFlags::TYPE | StatxFlags::from_bits_retain(MNT_ID);
+        let found = rustix::fs::statx(place, "", flags, mask)?;
+        Ok(Self {
+            kind: FileType::from_raw_mode(found.stx_mode.into()),
+            mount: found.stx_mnt_id,
+            device: (found.stx_dev_major, found.stx_dev_minor),
+        })
+    }
+}
+
+/// Without following links: what was judged has none left, so one that is there now is new.
+const PLAIN: ResolveFlags =
+    ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::BENEATH);
+const PATH: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+impl Views {
+    pub(crate) fn add(&mut self, trees: impl IntoIterator<Item = (AbsPath, OwnedFd)>) {
+        self.trees.extend(trees);
+    }
+
+    /// Takes the root of the tripwire, from which nothing is looked up.
+    pub(crate) fn avoid(&mut self, tripwire: BorrowedFd<'_>) -> Result<(), Errno> {
+        self.tripwire = Some(Seen::of(tripwire)?.device);
+        Ok(())
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.trees.is_empty()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.trees.clear();
+    }
+
+    /// The tree that is mounted at a path.
+    pub(crate) fn tree(&self, path: &AbsPath) -> Option<&OwnedFd> {
+        self.trees.iter().find(|(place, _)| place == path).map(|(_, tree)| tree)
+    }
+
+    /// The innermost tree that contains a path, and the rest of the path.
+    fn find<'p>(&self, path: &'p AbsPath) -> Option<(BorrowedFd<'_>, &'p Path)> {
+        let within = self.trees.iter().filter(|(place, _)| path.is_within(place));
+        let (place, tree) = within.max_by_key(|(place, _)| place.as_path().as_os_str().len())?;
+        Some((tree.as_fd(), path.as_path().strip_prefix(place.as_path()).ok()?))
+    }
+
+    /// Whether a path leads to itself: there is no link on the way, and none at its end. `false` if
+    /// that is not known at once.
+    pub(crate) fn is_plain(&self, path: &AbsPath) -> bool {
+        let Some((tree, rest)) = self.find(path) else { return false };
+        if rest.as_os_str().is_empty() {
+            return true;
+        }
+        let how = PLAIN | ResolveFlags::CACHED;
+        let found = rustix::fs::openat2(tree, rest, PATH, Mode::empty(), how);
+        matches!(found, Ok(_) | Err(Errno::NOENT))
+    }
+
+    /// The directory that contains a path, and its last name; `None` for the name of a tree itself.
+    pub(crate) fn parent<'p>(
+        &self,
+        path: &'p AbsPath,
+    ) -> Result<(OwnedFd, Option<&'p OsStr>), Errno> {
+        let (tree, rest) = self.find(path).ok_or(Errno::ACCESS)?;
+        match rest.file_name() {
+            Some(name) => {
+                let above = rest.parent().unwrap_or(Path::new(""));
+                Ok((self.directory(tree, above)?, Some(name)))
+            }
+            None => Ok((tree.try_clone_to_owned().map_err(|_| Errno::MFILE)?, None)),
+        }
+    }
+
+    fn directory(&self, tree: BorrowedFd<'_>, rest: &Path) -> Result<OwnedFd, Errno> {
+        let rest = if rest.as_os_str().is_empty() { Path::new(".") } else { rest };
+        let (flags, how) = (PATH | OFlags::DIRECTORY, PLAIN | ResolveFlags::CACHED);
+        let found = match rustix::fs::openat2(tree, rest, flags, Mode::empty(), how) {
+            // It has to be read first, or the kernel is older than 5.12.
+            Err(Errno::AGAIN | Errno::INVAL) => return self.step_by_step(tree, rest),
+            found => found?,
+        };
+        self.check(found.as_fd())?;
+        Ok(found)
+    }
+
+    fn step_by_step(&self, tree: BorrowedFd<'_>, rest: &Path) -> Result<OwnedFd, Errno> {
+        let mut at = rustix::fs::openat(tree, ".", PATH | OFlags::DIRECTORY, Mode::empty())?;
+        for name in rest.iter().filter(|name| *name != ".") {
+            let (next, seen) = self.look(at.as_fd(), name)?;
+            match seen.kind {
+                FileType::Directory => at = next,
+                FileType::Symlink => return Err(Errno::LOOP),
+                _ => return Err(Errno::NOTDIR),
+            }
+        }
+        Ok(at)
+    }
+
+    /// What has a name in a directory that [`Self::parent`] gave. It is not opened.
+    pub(crate) fn look(
+        &self,
+        directory: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> Result<(OwnedFd, Seen), Errno> {
+        let flags = PATH | OFlags::NOFOLLOW;
+        let found = rustix::fs::openat(directory, name, flags, Mode::empty())?;
+        let seen = self.check(found.as_fd())?;
+        Ok((found, seen))
+    }
+
+    fn check(&self, place: BorrowedFd<'_>) -> Result<Seen, Errno> {
+        let seen = Seen::of(place)?;
+        if self.tripwire == Some(seen.device) {
+            return Err(Errno::ACCESS);
+        }
+        Ok(seen)
+    }
+}
