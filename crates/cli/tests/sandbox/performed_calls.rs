@@ -2,6 +2,7 @@
 //! meanwhile has no effect, and every program gets what it would get without the sandbox.
 
 use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -188,7 +189,6 @@ fn a_run_of_root_writes_no_files_of_others() {
             if file != path {
                 std::fs::write(&file, "theirs").unwrap();
             }
-            use std::os::unix::fs::PermissionsExt;
             std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
             std::os::unix::fs::chown(&file, Some(12345), Some(12345)).unwrap();
         }
