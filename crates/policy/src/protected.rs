@@ -9,7 +9,9 @@
 //! [`build_files`](crate::build_files), and what acts only with a certain content in
 //! [`toolchain_files`](crate::toolchain_files). `docs/protected-names.md` lists all of them.
 
+use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 use model::AbsPath;
 
@@ -337,18 +339,10 @@ pub fn protected_names() -> &'static [ProtectedName] {
 /// The protected name that covers a path, if one does.
 pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
-    let package = packages(&names);
-    NAMES.iter().find(|protected| {
-        if package && !protected.in_packages {
-            return false;
-        }
-        let mut windows = names.windows(protected.path.len());
-        match protected.cover {
-            Cover::Tree => windows.any(|window| is_spelt(window, protected.path)),
-            Cover::Itself => {
-                windows.next_back().is_some_and(|window| is_spelt(window, protected.path))
-            }
-        }
+    spelt_from(&names, |protected, end| {
+        let found = end.get(..protected.path.len());
+        let whole = protected.cover == Cover::Tree || end.len() == protected.path.len();
+        whole && found.is_some_and(|found| is_spelt(found, protected.path))
     })
 }
 
@@ -356,15 +350,55 @@ pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
 /// from it: `.claude` is where `.claude/settings.json` would be.
 pub fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
     let names = folded(path);
-    let package = packages(&names);
-    NAMES.iter().filter(|protected| protected.in_packages || !package).find(|protected| {
-        let proper = 1..protected.path.len();
-        proper.into_iter().any(|count| {
-            let beginning = protected.path.get(..count).unwrap_or_default();
-            let end = names.len().checked_sub(count).and_then(|from| names.get(from..));
-            end.is_some_and(|end| is_spelt(end, beginning))
-        })
+    spelt_from(&names, |protected, end| {
+        let beginning = protected.path.get(..end.len());
+        end.len() < protected.path.len() && beginning.is_some_and(|parts| is_spelt(end, parts))
     })
+}
+
+/// The first protected name that begins somewhere in a path: `is` gets the names from there to the
+/// end of the path.
+fn spelt_from(
+    names: &[String],
+    is: impl Fn(&ProtectedName, &[String]) -> bool,
+) -> Option<&'static ProtectedName> {
+    let package = packages(names);
+    let first = (0..names.len()).filter_map(|from| {
+        let end = names.get(from..)?;
+        let rows = BEGINNINGS.of(end.first()?).filter(|row| {
+            NAMES.get(*row).is_some_and(|name| (name.in_packages || !package) && is(name, end))
+        });
+        rows.min()
+    });
+    NAMES.get(first.min()?)
+}
+
+/// The protected names by their first part: every call of a run that changes something asks for them,
+/// and almost no name of a path begins one.
+struct Beginnings {
+    spelt: HashMap<&'static str, Vec<usize>>,
+    /// Those whose first part is any name with a certain ending.
+    ending: Vec<usize>,
+}
+
+static BEGINNINGS: LazyLock<Beginnings> = LazyLock::new(|| {
+    let mut beginnings = Beginnings { spelt: HashMap::new(), ending: Vec::new() };
+    for (row, name) in NAMES.iter().enumerate() {
+        match name.path.first() {
+            Some(part) if part.starts_with('*') => beginnings.ending.push(row),
+            Some(part) => beginnings.spelt.entry(*part).or_default().push(row),
+            None => {}
+        }
+    }
+    beginnings
+});
+
+impl Beginnings {
+    /// The rows of the names that a name of a path can begin.
+    fn of(&self, name: &str) -> impl Iterator<Item = usize> {
+        let spelt = self.spelt.get(name).into_iter().flatten();
+        spelt.chain(&self.ending).copied()
+    }
 }
 
 /// Where protected names would be in a tree put at this path, below it.
