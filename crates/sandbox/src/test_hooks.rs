@@ -20,6 +20,8 @@ pub(crate) enum Layer {
     Environment,
     /// Refusing to start when the self-test fails.
     SelfTest,
+    /// Putting back the mounts that the host removes.
+    KeptMounts,
 }
 
 /// The layers that are left out.
@@ -49,6 +51,7 @@ fn layer(name: &str) -> Option<Layer> {
         "descriptors" => Some(Layer::Descriptors),
         "environment" => Some(Layer::Environment),
         "self-test" => Some(Layer::SelfTest),
+        "kept-mounts" => Some(Layer::KeptMounts),
         _ => None,
     }
 }

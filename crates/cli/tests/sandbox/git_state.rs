@@ -303,7 +303,10 @@ fn meanwhile(env: &TestEnv, options: &[&str], script: &str, host: &str) -> RunOu
     let host = format!("until [ -e ready ]; do sleep 0.01; done; {host}");
     std::thread::scope(|scope| {
         let acts = scope.spawn(|| env.bare(&host));
-        let ran = env.run(options, &marking(env, &format!("touch ready; {script}")));
+        // What is replaced stays without protection only if its mount is not put back.
+        let omitted = if options == UNWATCHED { "kept-mounts" } else { "" };
+        let script = marking(env, &format!("touch ready; {script}"));
+        let ran = env.run_with(&[("RINGWALL_OMIT", omitted)], options, &script);
         let acted = acts.join().unwrap();
         assert!(acted.status.success(), "{host}: {acted:?}");
         ran

@@ -11,20 +11,70 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use super::kept_mounts::KeptMounts;
 use super::mount_helper::{Cover, Done, MountHelper, Order, Request};
 use super::{Next, Supervisor};
-use crate::available::Enforcement;
+use crate::available::{Attribution, Enforcement};
 use crate::failure::{Failed, Step};
 use crate::launch::SandboxError;
 use crate::monitor::Monitor;
+use crate::test_hooks::{Layer, Omitted};
 
 /// How long the helper may take for one mount.
 const HELPER_TIME: Duration = Duration::from_secs(10);
 
+/// How long a run goes on before its protective mounts are watched, if no mount alone keeps anything
+/// from it. Calls that write are decided by the plan, whatever is mounted. The kernel takes up to fifteen
+/// milliseconds to close what watches, twice as long as a short run takes.
+const UNWATCHED: Duration = Duration::from_millis(200);
+
+/// Since when the protective mounts are watched.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Keeping {
+    /// Not yet.
+    #[default]
+    Later,
+    /// They are, as far as that is possible.
+    Now,
+    /// There are none.
+    Never,
+}
+
 impl Supervisor<'_> {
-    /// Begins to watch, before the first mount is made, so that no change is missed.
+    /// Begins to watch before the first mount is made, so that no change is missed, where a mount is
+    /// all that keeps something from the run: what must not be read, and everything where calls are not
+    /// intercepted.
     pub(super) fn begin_to_keep(&mut self, monitor: &mut dyn Monitor) -> Next {
-        if self.available.enforcement != Enforcement::Namespaces {
+        let omitted = Omitted::from_environment().has(Layer::KeptMounts);
+        if self.available.enforcement != Enforcement::Namespaces || omitted {
+            self.keeping = Keeping::Never;
             return Next::GoOn;
         }
+        let alone = self.available.attribution == Attribution::Inferred;
+        if alone || self.launch.hides_new_files || KeptMounts::hides(self.launch.plan) {
+            return self.keep_from_now_on(monitor);
+        }
+        Next::GoOn
+    }
+
+    /// How long until the mounts have to be watched.
+    pub(super) fn unwatched(&self) -> Option<Duration> {
+        let started = self.started.filter(|_| self.keeping == Keeping::Later)?;
+        Some(UNWATCHED.saturating_sub(started.elapsed()))
+    }
+
+    /// Begins to watch later, and looks for what is gone already.
+    pub(super) fn begin_to_keep_later(&mut self, monitor: &mut dyn Monitor) -> Next {
+        match self.keep_from_now_on(monitor) {
+            Next::GoOn => {}
+            next => return next,
+        }
+        let views = &self.views;
+        if let Some(kept) = &mut self.kept_mounts {
+            kept.look_again(|path| views.is_mount(path));
+        }
+        self.keep_mounts(monitor)
+    }
+
+    fn keep_from_now_on(&mut self, monitor: &mut dyn Monitor) -> Next {
+        self.keeping = Keeping::Now;
         match KeptMounts::begin(self.launch.plan, monitor) {
             Ok(kept) => self.kept_mounts = kept,
             Err(error) if self.launch.hides_new_files => {

@@ -81,6 +81,17 @@ impl KeptMounts {
         Ok(Some(this))
     }
 
+    /// Whether a mount that the host could remove is all that hides something.
+    pub(crate) fn hides(plan: &Plan) -> bool {
+        kept(plan).any(|(_, cover)| cover == Cover::Hidden)
+    }
+
+    /// Orders every mount of the plan that is gone.
+    pub(crate) fn look_again(&mut self, is_there: impl Fn(&Path) -> bool) {
+        let kept = self.kept.iter().filter(|(path, _)| !is_there(path));
+        self.orders.extend(kept.map(|(path, cover)| Order { path: path.clone(), cover: *cover }));
+    }
+
     /// Every mount that this would keep.
     pub(crate) fn all(plan: &Plan) -> Vec<AbsPath> {
         kept(plan).filter_map(|(path, _)| AbsPath::lexical(&path).ok()).collect()

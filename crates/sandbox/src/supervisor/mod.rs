@@ -47,6 +47,7 @@ use crate::supervisor::cgroup::Cgroup;
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
+use crate::supervisor::keep::Keeping;
 use crate::supervisor::kept_mounts::KeptMounts;
 use crate::supervisor::mount_helper::MountHelper;
 use crate::supervisor::perform::Performer;
@@ -104,6 +105,7 @@ pub(crate) struct Supervisor<'a> {
     /// The run's namespaces, where something may have to be mounted later.
     namespaces: Option<RunNamespaces>,
     kept_mounts: Option<KeptMounts>,
+    keeping: Keeping,
     mount_helper: Option<MountHelper>,
     /// Processes that open a named pipe for the run, and wait for its writer.
     pipes: Vec<i32>,
@@ -224,6 +226,7 @@ impl<'a> Supervisor<'a> {
             terminated: None,
             namespaces: None,
             kept_mounts: None,
+            keeping: Keeping::default(),
             mount_helper: None,
             pipes: Vec::new(),
             stopped: Vec::new(),
@@ -299,9 +302,16 @@ impl<'a> Supervisor<'a> {
         }
         self.connects.retry(self.listener.as_ref());
         match self.serve_waiting(monitor) {
-            Next::GoOn => self.over_limit(),
-            next => next,
+            Next::GoOn => {}
+            next => return next,
         }
+        if self.unwatched().is_some_and(|left| left.is_zero()) {
+            match self.begin_to_keep_later(monitor) {
+                Next::GoOn => {}
+                next => return next,
+            }
+        }
+        self.over_limit()
     }
 
     /// Waits until an event source is ready.
@@ -395,7 +405,7 @@ impl<'a> Supervisor<'a> {
         }
         let idle = limits.idle_seconds.map(|_| Duration::from_millis(500));
         let grace = self.terminated.map(|since| GRACE.saturating_sub(since.elapsed()));
-        let waiting = [self.connects.timeout(), self.waiting.due()];
+        let waiting = [self.connects.timeout(), self.waiting.due(), self.unwatched()];
         [self.wall_time_left(), idle, grace].into_iter().chain(waiting).flatten().min()
     }
 
@@ -541,9 +551,13 @@ impl<'a> Supervisor<'a> {
         };
         self.foreground.give_to(command.1);
         self.command = Some(command);
-        match self.keep_mounts(monitor) {
-            Next::GoOn => {}
-            next => return next,
+        let kept = match self.listener {
+            // Now a mount is all that keeps something from the run.
+            None if self.keeping == Keeping::Later => self.begin_to_keep_later(monitor),
+            _ => self.keep_mounts(monitor),
+        };
+        if !matches!(kept, Next::GoOn) {
+            return kept;
         }
         if self.views.is_empty() {
             // Without mounts the run sees what is there.

@@ -107,6 +107,22 @@ impl Views {
         }
     }
 
+    /// Whether something is mounted at a path, as the run sees it.
+    pub(crate) fn is_mount(&self, path: &Path) -> bool {
+        let Ok(path) = AbsPath::lexical(path) else { return false };
+        let mounted = || {
+            let (directory, name) = self.parent(&path)?;
+            let Some(name) = name else { return Ok(true) };
+            match self.look(directory.as_fd(), name) {
+                Ok((_, seen)) => Ok(seen.mount != Seen::of(directory.as_fd())?.mount),
+                // A node of the tripwire.
+                Err(Errno::ACCESS) => Ok(true),
+                Err(error) => Err(error),
+            }
+        };
+        mounted().unwrap_or(false)
+    }
+
     fn directory(&self, tree: BorrowedFd<'_>, rest: &Path) -> Result<OwnedFd, Errno> {
         let rest = if rest.as_os_str().is_empty() { Path::new(".") } else { rest };
         let (flags, how) = (PATH | OFlags::DIRECTORY, PLAIN | ResolveFlags::CACHED);

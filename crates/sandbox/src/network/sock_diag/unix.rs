@@ -131,7 +131,9 @@ mod tests {
         let Ok(all) = diag.unix_sockets() else { return eprintln!("skipped: no unix_diag") };
         for path in [&stream, &datagram] {
             let inode = std::fs::metadata(path).unwrap().ino();
-            let here = all.iter().filter(|one| one.file.is_some_and(|file| u64::from(file.1) == inode & u64::from(u32::MAX)));
+            let here = all.iter().filter(|one| {
+                one.file.is_some_and(|file| u64::from(file.1) == inode & u64::from(u32::MAX))
+            });
             let here: Vec<_> = here.filter(|one| one.receives).collect();
             assert_eq!(here.len(), 1, "{path:?}: {here:?}");
             assert!(here[0].name.starts_with(path.as_os_str().as_encoded_bytes()));
