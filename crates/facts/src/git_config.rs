@@ -19,7 +19,8 @@ use crate::text::read_bytes;
 /// The largest configuration that is read, in bytes.
 const LARGEST: usize = 16 << 20;
 
-/// What `init`, `clone`, commits and branches write. None of it names a program.
+/// What `init`, `clone`, commits and branches write, and what projects commonly set. None of it names a
+/// program.
 const HARMLESS: &[(&str, &[&str])] = &[
     (
         "core",
@@ -35,14 +36,35 @@ const HARMLESS: &[(&str, &[&str])] = &[
             "eol",
             "sparsecheckout",
             "sparsecheckoutcone",
+            "abbrev",
+            "attributesfile",
+            "commentchar",
+            "excludesfile",
+            "longpaths",
+            "preloadindex",
+            "quotepath",
+            "safecrlf",
+            "trustctime",
+            "untrackedcache",
+            "whitespace",
         ],
     ),
     ("remote", &["url", "fetch", "pushurl", "tagopt", "mirror", "promisor", "partialclonefilter"]),
-    ("branch", &["remote", "merge", "rebase"]),
-    ("user", &["name", "email"]),
+    ("branch", &["remote", "merge", "rebase", "autosetupmerge", "autosetuprebase", "sort"]),
+    ("user", &["name", "email", "useconfigonly"]),
+    ("commit", &["cleanup", "status", "verbose"]),
+    ("diff", &["algorithm", "colormoved", "context", "mnemonicprefix", "noprefix", "renames"]),
+    ("fetch", &["fsckobjects", "parallel", "prune", "prunetags"]),
+    ("gc", &["auto", "autodetach"]),
+    ("log", &["abbrevcommit", "date", "decorate", "follow"]),
+    ("merge", &["autostash", "conflictstyle", "ff", "log", "renames", "stat"]),
+    ("rebase", &["autosquash", "autostash", "stat", "updaterefs"]),
+    ("rerere", &["autoupdate", "enabled"]),
+    ("status", &["branch", "short", "showstash", "showuntrackedfiles"]),
+    ("tag", &["sort"]),
     ("init", &["defaultbranch"]),
     ("extensions", &["objectformat", "refstorage", "partialclone", "worktreeconfig"]),
-    ("submodule", &["url", "active"]),
+    ("submodule", &["url", "active", "recurse", "fetchjobs"]),
     ("pull", &["rebase", "ff"]),
     ("push", &["default", "autosetupremote"]),
     ("index", &["version", "threads"]),
@@ -50,6 +72,9 @@ const HARMLESS: &[(&str, &[&str])] = &[
 
 /// Sections in which no key names a program.
 const NOTED: &[&str] = &["branch", "user", "color", "advice"];
+
+/// Sections in which no key at all names a program.
+const PLAIN: &[&str] = &["advice", "color"];
 
 /// Keys that name a program, or have one run, unless their value is `false`.
 const HARMLESS_IF_FALSE: &[(&str, &str)] =
@@ -118,10 +143,10 @@ impl Line {
         let known = HARMLESS.iter().find(|(name, _)| name == section);
         if raw.is_empty() {
             let switched = HARMLESS_IF_FALSE.iter().any(|(name, _)| name == section);
-            return known.is_some() || switched;
+            return known.is_some() || switched || PLAIN.contains(&&**section);
         }
         let known = known.is_some_and(|(_, keys)| keys.contains(&&**key));
-        known && !self.runs_url() && !self.continues()
+        (known || PLAIN.contains(&&**section)) && !self.runs_url() && !self.continues()
     }
 
     fn continues(&self) -> bool {

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use facts::git_config::is_harmless as is_harmless_config;
-use facts::read_bytes;
+use facts::{Step, Visit, read_bytes};
 use model::AbsPath;
 use plan::{Entry, Mark, Marked, Worktree};
 
@@ -88,6 +88,9 @@ pub(crate) fn sweep(git: &AbsPath, before: &Unfinished, since: SystemTime) -> Ve
             found.push(aside(&dir, "a link in place of an unfinished git operation appeared"));
         }
     }
+    found.extend(new_links(git, since).iter().map(|link| {
+        aside(link, "a link in a git directory appeared, and git would write through it")
+    }));
     found.extend(LISTS.iter().filter_map(|list| clean(&git.join(list), before)));
     let strategy = git.join("rebase-merge/strategy");
     if is_new(&strategy, since) && !is_strategy(&strategy) {
@@ -109,6 +112,23 @@ pub(crate) fn sweep(git: &AbsPath, before: &Unfinished, since: SystemTime) -> Ve
         }
     }
     found
+}
+
+/// The links in a git directory that are new. Git makes none.
+fn new_links(git: &Path, since: SystemTime) -> Vec<PathBuf> {
+    let mut links = Vec::new();
+    let Ok(git) = AbsPath::lexical(git) else { return links };
+    let objects = git.join("objects".as_ref());
+    facts::walk_deep(&git, &mut |visit| {
+        let Visit::Entry(path, kind) = visit else { return Step::Past };
+        if kind.is_symlink() && is_new(path.as_path(), since) {
+            links.push(path.as_path().to_path_buf());
+        }
+        // A directory is new where something new is in it. The others hold most of the files.
+        let old = path.parent() == objects && !is_new(path.as_path(), since);
+        if old { Step::Past } else { Step::Into }
+    });
+    links
 }
 
 /// Takes the commands out of a list. The list as it was is kept under another name, and what it says

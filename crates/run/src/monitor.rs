@@ -247,6 +247,14 @@ impl Rules for Monitor<'_, '_> {
         self.new_names.forbids(&self.protections, path, operation)
     }
 
+    fn moves(&mut self, from: &AbsPath, to: &AbsPath) -> bool {
+        self.new_names.moves(from, to)
+    }
+
+    fn keeps_links_out(&self, path: &AbsPath) -> bool {
+        NewNames::keeps_links_out(path)
+    }
+
     /// Programs write the next version of a file beside it, under its name with a prefix or suffix.
     fn is_draft(&self, path: &AbsPath) -> bool {
         let Some(name) = path.as_path().file_name() else { return false };
@@ -338,6 +346,7 @@ impl Rules for Monitor<'_, '_> {
 impl Journal for Monitor<'_, '_> {
     fn started(&mut self, available: &Available, test: &SelfTest, missing: &[String]) {
         self.available = Some(available.clone());
+        self.new_names.intercepted = available.attribution != sandbox::Attribution::Inferred;
         let violation_action = match self.action {
             ViolationAction::Stop => "stop",
             ViolationAction::Deny => "deny",

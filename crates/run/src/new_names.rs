@@ -4,7 +4,7 @@
 //! and what it writes there is harmless as long as it names no program.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -25,7 +25,10 @@ pub(crate) struct NewNames {
     worktree: Option<Worktree>,
     /// When the run began.
     since: SystemTime,
-    /// The git directories that the run created, as far as calls were watched.
+    /// Whether the run changes nothing without a call that is judged here. Then every git directory
+    /// that it creates is known.
+    pub(crate) intercepted: bool,
+    /// The git directories that the run created, as far as calls were intercepted.
     made: RefCell<Made>,
 }
 
@@ -66,6 +69,7 @@ impl NewNames {
             repositories,
             worktree,
             since,
+            intercepted: false,
             made: RefCell::default(),
         }
     }
@@ -77,7 +81,7 @@ impl NewNames {
 
     /// The git directories that the run created, as far as calls were watched.
     pub(crate) fn made(&self) -> BTreeSet<AbsPath> {
-        self.made.borrow().paths.clone()
+        self.made.borrow().paths.keys().cloned().collect()
     }
 
     /// Whether a name existed before the run.
@@ -96,6 +100,34 @@ impl NewNames {
         // beforehand is known by its creation time, which no program can set.
         self.before.range(git..).next().is_some_and(|path| path.is_within(git))
             || made(git).is_some_and(|made| made + COARSE < self.since)
+            || self.is_hosts_repository(git)
+    }
+
+    /// Whether a repository was created during the run by a program on the host.
+    pub(crate) fn is_hosts_repository(&self, git: &AbsPath) -> bool {
+        self.intercepted && is_directory(git) && !self.made.borrow().has(git)
+    }
+
+    /// Takes note that something is about to be moved: a repository of the run stays one under its new
+    /// path. False when there is no room for that.
+    pub(crate) fn moves(&self, from: &AbsPath, to: &AbsPath) -> bool {
+        let mut made = self.made.borrow_mut();
+        let inside = made.paths.range(from.clone()..).take_while(|(path, _)| path.is_within(from));
+        let inside: Vec<_> = inside.map(|(path, time)| (path.clone(), *time)).collect();
+        inside.into_iter().all(|(path, time)| {
+            let below = path.as_path().strip_prefix(from.as_path()).unwrap_or(Path::new(""));
+            AbsPath::lexical(&to.as_path().join(below)).is_ok_and(|path| made.insert(path, time))
+        })
+    }
+
+    /// Whether no link may come to a path: git on the host writes through the links that it finds in a
+    /// git directory, and makes none there itself.
+    pub(crate) fn keeps_links_out(path: &AbsPath) -> bool {
+        let mut above = path.ancestors().skip(1);
+        above.any(|dir| {
+            let name = dir.as_path().file_name().unwrap_or_default();
+            name == ".git" || facts::is_repository(dir.as_path())
+        })
     }
 
     /// Whether an operation on a path is denied although the directory is writable.
@@ -106,6 +138,21 @@ impl NewNames {
         operation: Operation,
     ) -> bool {
         if self.dangling.contains(path) {
+            return true;
+        }
+        if operation == Operation::SymbolicLink
+            && Self::keeps_links_out(path)
+            && !is_trial_link(path)
+        {
+            return true;
+        }
+        let bare = path.as_path().as_os_str().as_bytes().ends_with(b".git");
+        if operation == Operation::MakeDirectory
+            && bare
+            && path.as_path().symlink_metadata().is_err()
+            && !self.made.borrow_mut().insert(path.clone(), SystemTime::now())
+        {
+            // It would not be checked at the end.
             return true;
         }
         if let Some(worktree) = &self.worktree {
@@ -159,12 +206,6 @@ impl NewNames {
         })
     }
 
-    /// Remembers a git directory that the run creates. False when there is no room: then nothing may
-    /// be written to it, because it would not be checked at the end.
-    fn remember_made(&self, git: AbsPath) -> bool {
-        self.made.borrow_mut().insert(git)
-    }
-
     fn is_new_repository(&self, path: &AbsPath) -> bool {
         repository(path).is_some_and(|(git, _)| !self.is_old_repository(&git))
     }
@@ -173,9 +214,6 @@ impl NewNames {
     fn is_part_of_new_repository(&self, path: &AbsPath, operation: Operation) -> bool {
         let Some((git, below)) = repository(path) else { return false };
         if self.is_old_repository(&git) {
-            return false;
-        }
-        if !self.remember_made(git) {
             return false;
         }
         let sample = below.extension().is_some_and(|ending| ending == "sample");
@@ -187,10 +225,11 @@ impl NewNames {
     }
 }
 
-/// The git directories that a run created, or tried to: a call that fails is not known here.
+/// The git directories that a run created, or tried to: a call that fails is not known here. So each
+/// has the time of the call, which its creation follows at once.
 #[derive(Debug, Default)]
 struct Made {
-    paths: BTreeSet<AbsPath>,
+    paths: BTreeMap<AbsPath, SystemTime>,
     bytes: usize,
     /// How many were turned away since there was no room.
     refused: usize,
@@ -202,16 +241,17 @@ const MOST_MADE_BYTES: usize = 4 << 20;
 
 impl Made {
     /// Adds a path. False when there is no room for it.
-    fn insert(&mut self, path: AbsPath) -> bool {
+    fn insert(&mut self, path: AbsPath, now: SystemTime) -> bool {
         let bytes = path.as_path().as_os_str().len();
-        if self.paths.contains(&path) {
+        if let Some(time) = self.paths.get_mut(&path) {
+            *time = now;
             return true;
         }
         if !self.has_room(bytes) {
             // To look at all of them takes time, so not each call does.
             if self.refused.is_multiple_of(MOST_MADE / 4) {
-                self.paths.retain(is_directory);
-                let lengths = self.paths.iter().map(|path| path.as_path().as_os_str().len());
+                self.paths.retain(|path, _| is_directory(path));
+                let lengths = self.paths.keys().map(|path| path.as_path().as_os_str().len());
                 self.bytes = lengths.sum();
             }
             self.refused = self.refused.wrapping_add(1);
@@ -219,15 +259,33 @@ impl Made {
         let room = self.has_room(bytes);
         if room {
             self.bytes += bytes;
-            self.paths.insert(path);
+            self.paths.insert(path, now);
         }
         room
+    }
+
+    /// Whether a directory is one that the run created, and not one that the host put in its place.
+    fn has(&self, path: &AbsPath) -> bool {
+        let Some(call) = self.paths.get(path) else { return false };
+        made(path).is_none_or(|made| made + COARSE >= *call && made <= *call + AT_ONCE)
     }
 
     fn has_room(&self, bytes: usize) -> bool {
         self.paths.len() < MOST_MADE && self.bytes + bytes <= MOST_MADE_BYTES
     }
 }
+
+/// Whether `git init` would make a link of this name, to learn whether there are links: `.git/tXXXXXX`.
+/// It writes nothing through it, and removes it at once.
+fn is_trial_link(path: &AbsPath) -> bool {
+    let name = path.as_path().file_name().unwrap_or_default().as_bytes();
+    let directory = path.parent();
+    directory.as_path().file_name().is_some_and(|name| name.as_bytes().ends_with(b".git"))
+        && matches!(name, [b't', rest @ ..] if rest.len() == 6 && rest.iter().all(u8::is_ascii_alphanumeric))
+}
+
+/// How long the supervisor may take from judging a call to making it.
+const AT_ONCE: Duration = Duration::from_secs(1);
 
 /// How far the times of files may be behind the clock.
 const COARSE: Duration = Duration::from_millis(50);

@@ -116,6 +116,11 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
         // Nothing can be read there by its path, and no ordinary program works there.
         return vec![aside(path, "a protected name appeared, deeper than a path can be long")];
     }
+    let hosts = |(git, _): (AbsPath, _)| new_names.is_hosts_repository(&git);
+    if repository(&marked.path).is_some_and(hosts) {
+        // A program on the host made it, and every call of the run that would change it was denied.
+        return Vec::new();
+    }
     let below = repository(&marked.path).map(|(_, below)| below);
     if below.is_some_and(|below| below == Path::new("worktrees"))
         && git_state::are_plain_worktrees(path)

@@ -43,6 +43,16 @@ pub trait Rules {
     /// created, or must not disappear.
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool;
 
+    /// Takes note that something is about to be moved. False if it must not be.
+    fn moves(&mut self, _from: &AbsPath, _to: &AbsPath) -> bool {
+        true
+    }
+
+    /// Whether no symbolic link, and nothing that could hold one, may be moved to a path.
+    fn keeps_links_out(&self, _: &AbsPath) -> bool {
+        false
+    }
+
     /// Whether a file that cannot be created would be the next version of one that may be written.
     fn is_draft(&self, path: &AbsPath) -> bool;
 

@@ -26,6 +26,7 @@ mod escapes;
 mod existence;
 mod faults;
 mod git;
+mod git_links;
 mod git_state;
 mod host_replaces;
 mod hostile;

@@ -237,6 +237,12 @@ impl Watcher<'_> {
                 Err(error) => errno(error.raw_os_error().unwrap_or(libc::EIO)),
             };
         }
+        if let Some((first, second)) = first.zip(second)
+            && self.brings_link(call, first, second)
+        {
+            let path = second.as_path().to_path_buf();
+            return self.rule(Source::Guarded, &Attempt { operation: call.operation, path, pid });
+        }
         for path in first.into_iter().chain(second) {
             match self.path(call.operation, path, pid, call.flags) {
                 CONTINUE => {}
@@ -249,7 +255,37 @@ impl Watcher<'_> {
                 }
             }
         }
-        if self.moves_a_mount(call, first, second) { errno(libc::EBUSY) } else { CONTINUE }
+        if self.moves_a_mount(call, first, second) {
+            return errno(libc::EBUSY);
+        }
+        if let Some((first, second)) = first.zip(second)
+            && call.operation == Operation::Rename
+        {
+            let exchanges = call.flags & libc::RENAME_EXCHANGE != 0;
+            let noted = self.monitor.moves(first, second)
+                && (!exchanges || self.monitor.moves(second, first));
+            if !noted {
+                return errno(libc::EACCES);
+            }
+        }
+        CONTINUE
+    }
+
+    /// Whether this moves a link, or a directory that may hold some, to where none may come. Nothing
+    /// of the run can put another thing in place before the call is made.
+    fn brings_link(&self, call: &Call, first: &AbsPath, second: &AbsPath) -> bool {
+        let comes = |from: &AbsPath, to: &AbsPath| {
+            let found = || from.as_path().symlink_metadata();
+            self.plan.allows(to, true)
+                && self.monitor.keeps_links_out(to)
+                && found().is_ok_and(|found| {
+                    let inside = found.is_dir() && self.monitor.keeps_links_out(from);
+                    found.is_symlink() || (found.is_dir() && !inside)
+                })
+        };
+        let exchanges = call.flags & libc::RENAME_EXCHANGE != 0;
+        matches!(call.operation, Operation::Rename | Operation::Link)
+            && (comes(first, second) || (exchanges && comes(second, first)))
     }
 
     /// Whether a hard link would cross mounts, which the kernel denies: `git clone` tries that before
