@@ -73,7 +73,7 @@ const GIT_VARIABLE: &str = "GIT_CONFIG_GLOBAL";
 
 fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> {
     // Landlock does not close sockets, and the directory around one would have to be listed.
-    if piece.why == Cause::HostSocket {
+    if matches!(piece.why, Cause::HostSocket) {
         return None;
     }
     let kind = match &piece.kind {
@@ -82,7 +82,7 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
         }
         Kind::Overlay | Kind::Processes => Kind::Read,
         // Without mounts there is no copy: the host's file is shown only if it is the same.
-        Kind::Text(_) | Kind::Scratch if hides(piece) => Kind::Closed,
+        Kind::Text(_) | Kind::Scratch if hides(&piece.why) => Kind::Closed,
         // The system's own file instead of a generated one: every user may read it.
         Kind::Text(_) if piece.path.as_path().starts_with("/etc") => Kind::Read,
         Kind::Text(_) if matches!(piece.why, Cause::WithoutSecrets { .. }) => Kind::Read,
@@ -99,9 +99,9 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
     Some(Piece { kind, ..piece.clone() })
 }
 
-/// Whether a piece hides what the host has there because it may hold secrets.
-fn hides(piece: &Piece) -> bool {
-    match &piece.why {
+/// Whether a piece with this cause hides what the host has there because it may hold secrets.
+fn hides(why: &Cause) -> bool {
+    match why {
         Cause::WithoutSecrets { removed } => removed.as_ref().is_none_or(|names| !names.is_empty()),
         Cause::PrivateToolchain => true,
         _ => false,
