@@ -94,13 +94,17 @@ impl NewNames {
         self.repositories.contains(dir)
     }
 
-    /// Whether a repository existed before the run.
+    /// Whether a repository is not one that the run has created.
     pub(crate) fn is_old_repository(&self, git: &AbsPath) -> bool {
+        self.existed_before(git) || self.is_hosts_repository(git)
+    }
+
+    /// Whether a repository existed before the run.
+    pub(crate) fn existed_before(&self, git: &AbsPath) -> bool {
         // A bare repository is known by its contents. A repository in a tree that is not scanned
         // beforehand is known by its creation time, which no program can set.
         self.before.range(git..).next().is_some_and(|path| path.is_within(git))
             || made(git).is_some_and(|made| made + COARSE < self.since)
-            || self.is_hosts_repository(git)
     }
 
     /// Whether a repository was created during the run by a program on the host.
@@ -108,10 +112,19 @@ impl NewNames {
         self.intercepted && is_directory(git) && !self.made.borrow().has(git)
     }
 
+    /// Whether nothing of such a repository came from the run: every call that would change it was
+    /// denied, and no directory of the run was moved to it or to a directory above.
+    pub(crate) fn is_only_the_hosts(&self, git: &AbsPath) -> bool {
+        self.is_hosts_repository(git) && !self.made.borrow().was_moved_to(git)
+    }
+
     /// Takes note that something is about to be moved: a repository of the run stays one under its new
     /// path. False when there is no room for that.
     pub(crate) fn moves(&self, from: &AbsPath, to: &AbsPath) -> bool {
         let mut made = self.made.borrow_mut();
+        if is_directory(from) {
+            made.move_to(to);
+        }
         let inside = made.paths.range(from.clone()..).take_while(|(path, _)| path.is_within(from));
         let inside: Vec<_> = inside.map(|(path, time)| (path.clone(), *time)).collect();
         inside.into_iter().all(|(path, time)| {
@@ -233,6 +246,10 @@ struct Made {
     bytes: usize,
     /// How many were turned away since there was no room.
     refused: usize,
+    /// Where the run moved directories: what they contain is not known.
+    destinations: BTreeSet<AbsPath>,
+    /// Whether more were moved than there is room for.
+    moved_more: bool,
 }
 
 /// How many git directories of a run are remembered, and how many bytes of paths.
@@ -251,7 +268,8 @@ impl Made {
             // To look at all of them takes time, so not each call does.
             if self.refused.is_multiple_of(MOST_MADE / 4) {
                 self.paths.retain(|path, _| is_directory(path));
-                let lengths = self.paths.keys().map(|path| path.as_path().as_os_str().len());
+                let kept = self.paths.keys().chain(&self.destinations);
+                let lengths = kept.map(|path| path.as_path().as_os_str().len());
                 self.bytes = lengths.sum();
             }
             self.refused = self.refused.wrapping_add(1);
@@ -268,6 +286,23 @@ impl Made {
     fn has(&self, path: &AbsPath) -> bool {
         let Some(call) = self.paths.get(path) else { return false };
         made(path).is_none_or(|made| made + COARSE >= *call && made <= *call + AT_ONCE)
+    }
+
+    fn move_to(&mut self, path: &AbsPath) {
+        let bytes = path.as_path().as_os_str().len();
+        if self.destinations.contains(path) {
+            return;
+        }
+        self.moved_more |= !self.has_room(bytes) || self.destinations.len() >= MOST_MADE;
+        if !self.moved_more {
+            self.bytes += bytes;
+            self.destinations.insert(path.clone());
+        }
+    }
+
+    /// Whether the run moved a directory to a path or to one above it, or may have.
+    fn was_moved_to(&self, path: &AbsPath) -> bool {
+        self.moved_more || path.ancestors().any(|dir| self.destinations.contains(&dir))
     }
 
     fn has_room(&self, bytes: usize) -> bool {

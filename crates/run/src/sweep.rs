@@ -116,9 +116,8 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
         // Nothing can be read there by its path, and no ordinary program works there.
         return vec![aside(path, "a protected name appeared, deeper than a path can be long")];
     }
-    let hosts = |(git, _): (AbsPath, _)| new_names.is_hosts_repository(&git);
+    let hosts = |(git, _): (AbsPath, _)| new_names.is_only_the_hosts(&git);
     if repository(&marked.path).is_some_and(hosts) {
-        // A program on the host made it, and every call of the run that would change it was denied.
         return Vec::new();
     }
     let below = repository(&marked.path).map(|(_, below)| below);
@@ -127,9 +126,9 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
     {
         return Vec::new();
     }
-    let in_new = repository(&marked.path).filter(|(git, _)| !new_names.is_old_repository(git));
+    let in_new = repository(&marked.path).filter(|(git, _)| !new_names.existed_before(git));
     match in_new {
-        // A repository that the run created.
+        // A repository that the run created, or moved.
         Some((git, below)) if git == marked.path || below.as_os_str().is_empty() => {
             if is_directory(&marked.path) {
                 Vec::new()

@@ -101,6 +101,44 @@ fn links_elsewhere_and_repositories_of_the_run_are_ordinary_work() {
 }
 
 #[test]
+fn an_unfinished_rebase_cannot_be_continued_through_a_link() {
+    for who in users() {
+        for link in [
+            "mv $dir x; ln -s ../x $dir",
+            "mv $dir/git-rebase-todo x; ln -s $PWD/x $dir/git-rebase-todo",
+        ] {
+            let env = TestEnv::new(who);
+            env.prepare(&format!(
+                "{REPOSITORY}; git switch -q -c topic; echo t > hello.txt; git commit -q -am topic
+                git switch -q main; echo m > hello.txt; git commit -q -am main; git switch -q topic"
+            ));
+            let ran = env.run(&[], &format!("dir=.git/rebase-merge; git rebase -q main; {link}"));
+            assert_eq!(ran.code, Some(77), "{link}: {ran:?}");
+            assert_eq!(ran.events("violation").last().unwrap()["operation"], "symbolic_link");
+        }
+    }
+}
+
+#[test]
+fn a_directory_that_the_run_moves_to_the_name_of_a_repository_is_not_the_hosts() {
+    let planted = "mkdir -p new/refs new/objects; echo 'ref: refs/heads/main' > new/HEAD
+        printf '[core]\n\tfsmonitor = touch PWNED\n' > new/config";
+    for who in users() {
+        for moved in [
+            "mv new lib.git",
+            "mkdir up; mv new up/lib.git; mv up down",
+            "mkdir lib.git; python3 -c 'import ctypes
+ctypes.CDLL(None).renameat2(-100, b\"new\", -100, b\"lib.git\", 2)'",
+        ] {
+            let env = TestEnv::new(who);
+            let ran = env.run(&[], &format!("{planted}; {moved}"));
+            let left = env.bare("grep -rl PWNED --include config .");
+            assert!(left.stdout.is_empty(), "{moved}: {left:?}, {ran:?}");
+        }
+    }
+}
+
+#[test]
 fn a_repository_that_the_host_makes_during_a_run_is_not_written() {
     for who in users() {
         for plant in [

@@ -222,13 +222,17 @@ fn at_level_full_what_is_protected_in_the_home_stays() {
         let ran = env.run(
             &[],
             "git init -q ~/evil && git -C ~/evil config core.fsmonitor evil
-            mkdir ~/g && echo x > ~/g/pre-commit && rm -rf ~/evil/.git/hooks && mv ~/g ~/evil/.git/hooks
             mv ~/mine ~/old && cp -r ~/old ~/mine && git -C ~/mine config core.fsmonitor evil",
         );
-        for name in ["evil/.git/config", "evil/.git/hooks/pre-commit", "mine/.git/config"] {
+        for name in ["evil/.git/config", "mine/.git/config"] {
             let gone = env.home().join(name).symlink_metadata().is_err();
             assert!(gone && moved_aside(&ran, name), "{name}: {ran:?}");
         }
+        // A directory that is moved into a repository could hold links.
+        let hooks = "mkdir ~/g && echo x > ~/g/pre-commit && rm -rf ~/old/.git/hooks && mv ~/g ~/old/.git/hooks";
+        let ran = env.run(&[], hooks);
+        assert_eq!(ran.code, Some(77), "{ran:?}");
+        assert!(env.home().join("old/.git/hooks/pre-commit").symlink_metadata().is_err());
     }
 }
 
