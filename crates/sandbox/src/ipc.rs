@@ -86,3 +86,19 @@ pub(crate) fn permit_start(socket: impl AsFd) -> io::Result<()> {
 pub(crate) fn await_permission(socket: impl AsFd) -> io::Result<bool> {
     Ok(sys::receive(socket)?.0 == b"go")
 }
+
+/// A path between two processes, byte for byte: `serde` itself sends only those that are text.
+pub(crate) mod exact_path {
+    use std::ffi::OsString;
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_os_str().serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+        OsString::deserialize(from).map(PathBuf::from)
+    }
+}

@@ -1,5 +1,7 @@
 //! Deny beats allow: rules that deny, over everything that is given.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use fixtures::{TestEnv, has_python, users};
@@ -77,6 +79,28 @@ fn what_appears_under_a_deny_rule_is_hidden_too() {
                 std::fs::remove_file(env.project().join(file)).unwrap();
             }
         }
+    }
+}
+
+/// Names are bytes, and the process that mounts gets them as they are.
+#[test]
+fn what_appears_under_a_name_that_is_no_text_is_hidden_too() {
+    let name = OsStr::from_bytes(b"\xff\xfe.pem");
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[filesystem]\ndeny_read = [\"**/*.pem\"]\n");
+        let mut host = env.command("/bin/bash");
+        let script = "until [ -e ready ]; do sleep 0.05; done
+            echo SECRET > .k; mv .k $'\\xff\\xfe.pem'; touch made";
+        let mut host = host.args(["-c", script]).spawn().unwrap();
+        let ran = env.run(
+            &[],
+            "touch ready; until [ -e made ]; do sleep 0.05; done
+            for n in $(seq 600); do cat *.pem > /dev/null; sleep 0.1; done; cat *.pem",
+        );
+        assert!(host.wait().unwrap().success());
+        assert!(env.project().join(name).exists());
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(77), ""), "{ran:?}");
     }
 }
 

@@ -20,6 +20,7 @@ use rustix::thread::{CapabilitySet, CapabilitySets};
 use serde::{Deserialize, Serialize};
 
 use crate::child::mounts::{attach_to, clone_tree_of, closed_stub, open_without_links};
+use crate::ipc;
 use crate::supervisor::granted_later::{self, RunNamespaces};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
@@ -32,6 +33,7 @@ pub(crate) enum Request<'a> {
     /// with it.
     Open {
         /// The path.
+        #[serde(with = "ipc::exact_path")]
         path: PathBuf,
         /// The flags of the open.
         flags: u32,
@@ -41,6 +43,7 @@ pub(crate) enum Request<'a> {
 /// What must be mounted at a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Order {
+    #[serde(with = "ipc::exact_path")]
     pub(crate) path: PathBuf,
     pub(crate) cover: Cover,
 }
