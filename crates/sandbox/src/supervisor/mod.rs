@@ -647,9 +647,10 @@ impl<'a> Supervisor<'a> {
             let _ = rustix::process::pidfd_send_signal(&self.child, Signal::KILL);
         }
         let usage = Usage::of_child(self.child_pid);
-        if self.landlock_only.is_some() {
-            // What the child was about to start when it was killed.
+        if let Some(landlock_only) = self.landlock_only {
+            // What the child was about to start, and to create, when it was killed.
             self.kill_descendants();
+            landlock_only::remove(landlock_only.private.as_path());
         }
         usage
     }
