@@ -19,6 +19,9 @@ _ringwall() {
             ringwall,audit)
                 cmd="ringwall__subcmd__audit"
                 ;;
+            ringwall,clean)
+                cmd="ringwall__subcmd__clean"
+                ;;
             ringwall,completions)
                 cmd="ringwall__subcmd__completions"
                 ;;
@@ -117,6 +120,9 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help,audit)
                 cmd="ringwall__subcmd__help__subcmd__audit"
+                ;;
+            ringwall__subcmd__help,clean)
+                cmd="ringwall__subcmd__help__subcmd__clean"
                 ;;
             ringwall__subcmd__help,completions)
                 cmd="ringwall__subcmd__help__subcmd__completions"
@@ -221,7 +227,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --help --version hook run explain init install uninstall doctor policy grant trust audit prompt try-acts completions help"
+            opts="-h -V --help --version hook run explain init install uninstall doctor policy grant trust audit clean prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -394,6 +400,28 @@ _ringwall() {
             fi
             case "${prev}" in
                 --expect-head)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__clean)
+            opts="-h --workspace --all --older-than --dry-run --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --workspace)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --older-than)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -637,7 +665,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="hook run explain init install uninstall doctor policy grant trust audit prompt try-acts completions help"
+            opts="hook run explain init install uninstall doctor policy grant trust audit clean prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -695,6 +723,20 @@ _ringwall() {
         ringwall__subcmd__help__subcmd__audit__subcmd__verify)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__clean)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
@@ -1259,7 +1301,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__run)
-            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
+            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --allow-domain --events --learn --fresh --plan --json --yes --enforcement --attribution --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

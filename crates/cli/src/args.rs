@@ -125,6 +125,16 @@ pub(crate) enum Verb {
         ringwall audit query --verdict deny --since 2026-11-15"
     )]
     Audit(AuditVerb),
+    /// Remove the private caches of runs
+    ///
+    /// What runs write in toolchains and caches is kept for the next run in the same workspace, apart
+    /// from your own. Without an option, that of this workspace is removed. A layer that a run is using
+    /// is left.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall clean                          that of this workspace\n  \
+        ringwall clean --all --older-than 30d   all that were not used for 30 days\n  \
+        ringwall clean --all --dry-run          list all, with their sizes")]
+    Clean(CleanArgs),
     /// Print the rules of a session, for an agent to read
     ///
     /// The text is short and follows from the configuration: the workspace, what is allowed besides
@@ -208,6 +218,9 @@ pub(crate) struct RunArgs {
     /// Do not stop at violations; at the end, print the configuration that would allow them
     #[arg(long)]
     pub(crate) learn: bool,
+    /// Start with the host's caches alone, and delete what the run writes in them at its end
+    #[arg(long)]
+    pub(crate) fresh: bool,
     /// Print what the sandbox would allow, and run nothing
     #[arg(long)]
     pub(crate) plan: bool,
@@ -268,6 +281,25 @@ pub(crate) struct ExplainArgs {
     /// A shell command, instead of a call on stdin
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct CleanArgs {
+    /// The workspace [default: the one of this directory]
+    #[arg(long, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// Those of all workspaces
+    #[arg(long, conflicts_with = "workspace")]
+    pub(crate) all: bool,
+    /// Only what was not used for so long, such as `30d` or `12h`
+    #[arg(long, value_name = "TIME", value_parser = humantime::parse_duration)]
+    pub(crate) older_than: Option<std::time::Duration>,
+    /// Print what would be removed, and remove nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, ClapArgs)]

@@ -157,6 +157,9 @@ tables! {
         /// in memory: unless set, `memory` if that is set, and otherwise half of the machine's
         /// memory, at most 8 GiB.
         private_files: Maybe<Size>, Higher;
+        /// What the private caches of one workspace may take on the disk. At the end of a run, at most
+        /// once an hour, what was not written for the longest time is removed. 10 GiB unless set.
+        caches: Maybe<Size>, Higher;
         /// Processes and threads of the whole tree.
         processes: Maybe<u32>, Higher;
         /// The largest file that can be written, such as `2GiB`.

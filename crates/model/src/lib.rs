@@ -40,7 +40,10 @@ pub use identity::Identity;
 pub use level::{Level, UnknownLevel};
 pub use origin::{Origin, Sourced};
 pub use path::{AbsPath, PathError, absolute};
-pub use plan::{Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, WorktreePart};
+pub use plan::{
+    Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, PrivateLayer, WhyTemporary,
+    WorktreePart,
+};
 pub use quantity::{ByteSize, ByteSizeError};
 pub use quote::shell_word;
 pub use record::Record;

@@ -45,6 +45,58 @@ pub struct Plan {
     pub ports: OutboundPorts,
     /// What it may use up.
     pub limits: Limits,
+    /// Where what it writes in toolchains and caches is kept.
+    pub layer: PrivateLayer,
+}
+
+/// Where what a run writes in toolchains and caches is kept. The host's own are never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PrivateLayer {
+    /// In this directory, for the next run in the workspace.
+    Kept(AbsPath),
+    /// In memory, and gone with the run.
+    Temporary(WhyTemporary),
+}
+
+/// Why nothing is kept for the next run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WhyTemporary {
+    /// The user asked for it.
+    Fresh,
+    /// At this level the run writes the user's own directories.
+    LevelFull,
+    /// Another run in the workspace has the layer, and two cannot write it.
+    InUse,
+    /// The layer cannot be used.
+    Unusable(String),
+}
+
+impl Default for PrivateLayer {
+    fn default() -> Self {
+        Self::Temporary(WhyTemporary::Fresh)
+    }
+}
+
+impl fmt::Display for PrivateLayer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Kept(place) => write!(f, "kept for runs in this workspace, in {place}"),
+            Self::Temporary(why) => write!(f, "deleted at the end of the run: {why}"),
+        }
+    }
+}
+
+impl fmt::Display for WhyTemporary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fresh => f.write_str("`--fresh` was given"),
+            Self::LevelFull => f.write_str("the level is `full`"),
+            Self::InUse => f.write_str("another run in this workspace is using the private layer"),
+            Self::Unusable(why) => f.write_str(why),
+        }
+    }
 }
 
 /// What is visible outside all pieces.
@@ -71,6 +123,14 @@ pub struct Piece {
     pub why: Cause,
 }
 
+impl Piece {
+    /// Whether what is written there belongs to the private layer of the workspace.
+    pub fn is_layered(&self) -> bool {
+        matches!(self.kind, Kind::Overlay | Kind::Scratch)
+            && matches!(self.why, Cause::PrivateToolchain | Cause::PrivateCache)
+    }
+}
+
 /// Why a piece is in a plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Cause {
@@ -80,9 +140,9 @@ pub enum Cause {
     LevelFull,
     /// A toolchain of the system or of the user, to be read.
     Toolchain,
-    /// A toolchain whose changes stay in the run.
+    /// A toolchain whose changes stay in the private layer.
     PrivateToolchain,
-    /// A cache that is empty at first and gone with the run.
+    /// A cache that is empty at first and belongs to the private layer.
     PrivateCache,
     /// Credentials among the files of a toolchain.
     Credentials,
@@ -212,9 +272,9 @@ pub enum Kind {
     Write,
     /// Already visible, and mounted on itself: it cannot be renamed or replaced.
     Pinned,
-    /// Reads come from the host; what is written stays in the run and is removed with it.
+    /// Reads come from the host; what is written is private.
     Overlay,
-    /// Empty, private, gone with the run.
+    /// Empty at first, and private.
     Scratch,
     /// A file with this text.
     Text(String),

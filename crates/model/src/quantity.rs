@@ -31,6 +31,13 @@ impl ByteSize {
         };
         number.checked_mul(scale).filter(|bytes| *bytes > 0).map(Self).ok_or_else(error)
     }
+
+    /// About the same size, in a unit of which it has at least ten.
+    #[must_use]
+    pub fn rounded(self) -> Self {
+        let unit = UNITS.iter().find(|(_, scale)| self.0 / 10 >= *scale);
+        unit.map_or(self, |(_, scale)| Self(self.0.div_ceil(*scale).saturating_mul(*scale)))
+    }
 }
 
 impl fmt::Display for ByteSize {

@@ -18,7 +18,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use model::{AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan};
+use model::{
+    AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan, PrivateLayer,
+    WhyTemporary,
+};
 
 pub use explain::Explainer;
 pub use ports::too_many_ports;
@@ -59,6 +62,8 @@ pub struct Machine {
     pub user: User,
     /// What the agent that runs needs of the host.
     pub agent: AgentState,
+    /// The private layer of the workspace, or why the run has none that lasts.
+    pub layer: PrivateLayer,
 }
 
 /// What exists at a path.
@@ -210,6 +215,11 @@ pub fn compile(
         network: net,
         ports: ports::outbound_ports(network),
         limits: limits(policy),
+        layer: if level < Level::Full {
+            machine.layer.clone()
+        } else {
+            PrivateLayer::Temporary(WhyTemporary::LevelFull)
+        },
     }
 }
 

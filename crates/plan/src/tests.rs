@@ -83,7 +83,7 @@ fn the_workspace_is_writable_and_home_is_not_there() {
         ("/home/u/.ssh/id_ed25519", false, false),
         ("/home/u/.cargo/registry/index", true, true),
         ("/home/u/.cargo/credentials.toml", false, false),
-        ("/home/u/.local/bin/tool", true, false),
+        ("/home/u/.local/bin/tool", true, true),
         ("/home/u/.cache/tool/x", true, true),
         ("/usr/bin/cat", true, false),
         ("/etc/ssl/certs/ca.pem", true, false),

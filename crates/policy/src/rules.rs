@@ -184,6 +184,8 @@ pub struct Limits {
     pub memory: Option<Sourced<ByteSize>>,
     /// What the directories that are private to the run hold.
     pub private_files: Option<Sourced<ByteSize>>,
+    /// What the private caches of a workspace may take.
+    pub caches: Option<Sourced<ByteSize>>,
     /// Processes and threads of the whole tree.
     pub processes: Option<Sourced<u32>>,
     /// The largest file that can be written.

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Record, Verdict, shell_word};
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
@@ -118,6 +118,7 @@ impl Run<'_> {
         report_limits(&mut monitor, &outcome);
         let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
         let mut found = if changed { self.sweep(&mut monitor) } else { Found::default() };
+        notices.extend(self.finish_layer());
         found.tampering.append(&mut recovered);
         let moved = self.moved_references(&mut monitor, &mut found);
         drop(note);
@@ -250,6 +251,13 @@ impl Run<'_> {
             monitor.emit(Event::BuildFilesChanged { run, files, more: more_build_files });
         }
         Found { tampering, changed, build_files, more_build_files }
+    }
+
+    /// Measures the private layer, and removes what exceeds the limit.
+    fn finish_layer(&self) -> Option<String> {
+        let limit = self.prepared.setup.loaded.policy.limits.caches.as_ref();
+        let limit = limit.map_or(CACHES, |limit| limit.value);
+        self.prepared.layer.as_ref().and_then(|layer| layer.finish(limit))
     }
 
     /// Keeps a note of what was found before the run, in case it does not come to its end.
@@ -400,6 +408,9 @@ struct Found {
     build_files: Vec<BuildFileChange>,
     more_build_files: u64,
 }
+
+/// What the private caches of a workspace may take, unless configured.
+const CACHES: ByteSize = ByteSize(10 << 30);
 
 /// Replaced files that are reported.
 const MOST_CHANGED: usize = 50;

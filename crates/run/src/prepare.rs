@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{AbsPath, Cause, DomainRule, Level, Origin, Plan, Sourced};
+use model::{AbsPath, Cause, DomainRule, Level, Origin, Plan, PrivateLayer, Sourced, WhyTemporary};
 use plan::Machine;
 use policy::NetworkRules;
 
@@ -11,6 +11,7 @@ use crate::checks;
 use crate::created::Created;
 use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
+use crate::layers::{self, Held};
 use crate::note::{self, Recovered};
 use crate::references::References;
 use crate::request::{Error, ErrorKind, Request};
@@ -36,6 +37,8 @@ pub struct Prepared {
     /// What was created for the run; gone again with this value.
     #[expect(dead_code, reason = "kept for what happens when it is dropped")]
     pub(crate) created: [Created; 2],
+    /// The private layer of the workspace, if the run has it.
+    pub(crate) layer: Option<Held>,
     /// The agent that is run, if the command is one.
     pub(crate) agent: Option<&'static agents::Agent>,
     /// What a run would be, as data.
@@ -85,13 +88,15 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     };
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
-    let Survey { machine, dangling, repositories, build, left_out, created } = found;
+    let Survey { mut machine, dangling, repositories, build, left_out, created } = found;
     if machine.marked.iter().any(|marked| marked.path == setup.context.workspace) {
         let text = format!("cannot read the workspace {}", setup.context.workspace);
         return Err(Error::unavailable(text)
             .hint("names in it must be protected, so make the directory readable for yourself"));
     }
     let network = network(&setup, agent);
+    let layer;
+    (machine.layer, layer) = private_layer(&setup, request, purpose);
     let plan =
         Arc::new(plan::compile(&setup.loaded.policy, &setup.context, &network, &cwd, &machine));
     if let Some(why) = plan::too_many_ports(&plan) {
@@ -105,7 +110,14 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         frozen = Frozen::before(&machine.marked, pieces.map(|piece| &piece.path));
         references = machine.worktree.as_ref().map(References::read);
     }
-    let notices = left_out.into_iter().chain(copies_without_secrets(&plan)).collect();
+    let unusable = match &plan.layer {
+        PrivateLayer::Temporary(WhyTemporary::Unusable(why)) => {
+            Some(format!("what this run writes in caches is deleted at its end: {why}"))
+        }
+        _ => None,
+    };
+    let notices = left_out.into_iter().chain(unusable).chain(copies_without_secrets(&plan));
+    let notices = notices.collect();
     Ok(Prepared {
         setup,
         machine,
@@ -118,10 +130,27 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         recovered,
         network,
         created: [own, created],
+        layer,
         agent,
         plan,
         notices,
     })
+}
+
+/// The private layer of the workspace, and the hold on it.
+fn private_layer(
+    setup: &Setup,
+    request: &Request,
+    purpose: Purpose,
+) -> (PrivateLayer, Option<Held>) {
+    if request.fresh || setup.loaded.policy.level.value == Level::Full {
+        return (PrivateLayer::default(), None);
+    }
+    let (state_dir, workspace) = (&setup.places.state_dir, &setup.context.workspace);
+    match purpose {
+        Purpose::Plan => (layers::look(state_dir, workspace), None),
+        Purpose::Run => layers::take(state_dir, workspace),
+    }
 }
 
 /// What the run does not see of files that it gets a copy of.

@@ -13,6 +13,7 @@ use crate::report::Report;
 
 /// What to run, and how.
 #[derive(Debug, Clone, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Request {
     /// The command and its arguments.
     pub command: Vec<OsString>,
@@ -34,6 +35,8 @@ pub struct Request {
     pub ignore_untrusted: bool,
     /// Go on after violations, and report what would have allowed them.
     pub learn: bool,
+    /// Neither use nor change the private layer of the workspace.
+    pub fresh: bool,
     /// The best mechanisms to use.
     pub mechanisms: Requested,
     /// Where events go, if that is a file: the run may not write it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agents::Agent;
-use model::{AbsPath, Level};
+use model::{AbsPath, Level, PrivateLayer};
 use plan::toolchain::Use;
 use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Worktree};
 use policy::{Context, Policy};
@@ -120,6 +120,7 @@ pub(crate) fn survey(
         agent,
         environment,
         events_file,
+        layer: PrivateLayer::default(),
     };
     Survey { machine, dangling, repositories, build, left_out, created }
 }

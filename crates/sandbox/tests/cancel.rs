@@ -9,7 +9,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use model::{
-    AbsPath, Base, Caller, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, Plan, Unresolvable,
+    AbsPath, Base, Caller, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, Plan,
+    PrivateLayer, Unresolvable, WhyTemporary,
 };
 use ringwall_sandbox::{
     self as sandbox, Attempt, Available, Canary, End, Enforcement, Journal, Launch, Links,
@@ -117,6 +118,7 @@ fn plan() -> Plan {
             wall_seconds: None,
             idle_seconds: None,
         },
+        layer: PrivateLayer::Temporary(WhyTemporary::Fresh),
     }
 }
 

@@ -1,6 +1,7 @@
 //! One file per verb.
 
 mod audit;
+mod clean;
 mod doctor;
 mod explain;
 mod grant;
@@ -36,6 +37,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Grant(verb) => grant::run(verb),
         Verb::Trust(args) => trust::run(&args),
         Verb::Audit(verb) => audit::run(verb),
+        Verb::Clean(args) => clean::run(&args),
         Verb::Prompt(args) => prompt::run(args),
         Verb::TryActs { targets } => doctor::try_acts(&targets),
         Verb::Completions { shell } => {

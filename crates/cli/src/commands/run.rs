@@ -57,6 +57,7 @@ fn request(args: &RunArgs) -> Result<Request, Failure> {
         accept_wide_workspace: args.yes,
         ignore_untrusted: false,
         learn: args.learn,
+        fresh: args.fresh,
         mechanisms: sandbox::Requested {
             enforcement: args.enforcement,
             attribution: args.attribution,

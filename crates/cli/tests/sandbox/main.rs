@@ -36,6 +36,7 @@ mod network;
 mod performed_calls;
 mod phases;
 mod planted;
+mod private_layers;
 mod projects;
 mod small_holes;
 mod soak;

@@ -94,16 +94,32 @@ pub const TOOLCHAINS: &[Toolchain] = &[
         &[".cache"],
         Scratch,
         &[
+            ("Cypress", Layered),
+            ("bazelisk", Layered),
+            ("ccache", Layered),
+            ("deno", Layered),
+            ("electron", Layered),
             ("go-build", Layered),
+            ("golangci-lint", Layered),
+            // The user's tokens are beside these.
+            ("huggingface/datasets", Layered),
+            ("huggingface/hub", Layered),
+            ("ms-playwright", Layered),
+            ("ms-playwright-go", Layered),
             ("node", Layered),
             ("node-gyp", Layered),
             ("pip", Layered),
+            ("pnpm", Layered),
+            ("puppeteer", Layered),
             ("pypoetry", Layered),
             ("pypoetry/virtualenvs/*/pip.conf", INI),
+            ("sccache", Layered),
             ("uv", Layered),
             ("yarn", Layered),
+            ("zig", Layered),
         ],
     ),
+    at(&[".ccache"], Layered, &[("ccache.conf", INI)]),
     // `config` names repositories, with a user and a password for uploads.
     at(
         &[".cabal"],
@@ -247,8 +263,9 @@ pub const TOOLCHAINS: &[Toolchain] = &[
             ("juliaup.json", Layered),
         ],
     ),
-    at(&[".local/bin"], Read, &[]),
-    at(&[".local/lib"], Read, &[]),
+    // `pip install --user` and its like write there.
+    at(&[".local/bin"], Overlay, &[]),
+    at(&[".local/lib"], Overlay, &[]),
     at(
         &[".local/pipx", ".local/share/pipx"],
         Only,
@@ -293,6 +310,7 @@ pub const TOOLCHAINS: &[Toolchain] = &[
             ("tools/*/uv-receipt.toml", TOML),
         ],
     ),
+    at(&[".local/share/virtualenv"], Layered, &[]),
     at(&[".local/share/virtualenvs", ".virtualenvs"], Layered, ENVIRONMENTS),
     at(&[".m2/repository"], Overlay, &[]),
     at(&[".m2/wrapper"], Layered, &[]),
@@ -312,7 +330,13 @@ pub const TOOLCHAINS: &[Toolchain] = &[
     at(
         &[".npm-global"],
         Only,
-        &[("bin", Read), ("etc/npmrc", INI), ("include", Read), ("lib", Read), ("share", Read)],
+        &[
+            ("bin", Layered),
+            ("etc/npmrc", INI),
+            ("include", Read),
+            ("lib", Layered),
+            ("share", Layered),
+        ],
     ),
     at(&[".nuget"], Only, &[("NuGet/NuGet.Config", XML), ("packages", Layered)]),
     at(

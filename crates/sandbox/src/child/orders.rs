@@ -59,7 +59,9 @@ mod tests {
     use std::os::unix::ffi::OsStringExt;
     use std::path::Path;
 
-    use model::{AbsPath, Base, ByteSize, Kind, Level, Limits, Link, Net, OutboundPorts, Piece};
+    use model::{
+        AbsPath, Base, ByteSize, Kind, Level, Limits, Link, Net, OutboundPorts, Piece, PrivateLayer,
+    };
 
     use super::*;
 
@@ -110,6 +112,7 @@ mod tests {
                 wall_seconds: Some(1),
                 idle_seconds: None,
             },
+            layer: PrivateLayer::Kept(path(odd("/state"))),
         }
     }
 

@@ -178,10 +178,11 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
     }
     let path = |path: &model::AbsPath| plain(&path.to_string());
     let mut text = format!(
-        "workspace {}\nlevel {}\nstarts in {}\n\n",
+        "workspace {}\nlevel {}\nstarts in {}\nprivate caches {}\n\n",
         path(&plan.workspace),
         plan.level,
-        path(&plan.cwd)
+        path(&plan.cwd),
+        plain(&plan.layer.to_string())
     );
     let row = |piece: &model::Piece| {
         let kind = match &piece.kind {

@@ -3,10 +3,11 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
-use model::{Kind, Plan};
+use model::{Kind, Piece, Plan};
 use rustix::mount::UnmountFlags;
 
-use super::layer::{Common, Shared};
+use super::kept::Kept;
+use super::layer::{Common, InMemory};
 use super::materials::{Item, Material, material};
 use super::new_tree::NewTree;
 use super::{At, Placement, attach_to, do_without, is_gone, is_protection, only_private};
@@ -44,10 +45,7 @@ impl<'a> Deferred<'a> {
         mut rules: Option<&mut LandlockRules<'_>>,
     ) -> Result<Prepared<'a>, Failed> {
         let store = &self.new_tree.store;
-        let overlays = self.items.iter().filter(|item| item.placement.piece.kind == Kind::Overlay);
-        let overlays = overlays.filter(|_| self.clear);
-        let common = Common::of(overlays.map(|item| &item.placement.piece.path));
-        let shared = common.and_then(|common| Shared::of(common, store).ok());
+        let shared = self.shared_in_memory();
         let (mut trees, mut missing) = (Vec::new(), Vec::new());
         for Item { number, placement, source } in self.items {
             match material(store, placement.piece, source, shared.as_ref()) {
@@ -63,6 +61,16 @@ impl<'a> Deferred<'a> {
             }
         }
         Ok(Prepared { new_tree: self.new_tree, trees, missing })
+    }
+
+    /// One layer for the directories of which nothing is kept.
+    fn shared_in_memory(&self) -> Option<InMemory<'a>> {
+        let store = &self.new_tree.store;
+        let lasts = |piece: &Piece| store.kept.as_ref().is_some_and(|kept| kept.has(piece));
+        let overlays = self.items.iter().map(|item| item.placement.piece);
+        let overlays = overlays.filter(|piece| piece.kind == Kind::Overlay && !lasts(piece));
+        let common = Common::of(overlays.filter(|_| self.clear).map(|piece| &piece.path))?;
+        InMemory::of(common, store).ok()
     }
 }
 
@@ -95,7 +103,9 @@ fn without(plan: &Plan, placement: &Placement<'_>, error: io::Error) -> Result<S
 impl Attached<'_> {
     /// When the tree is the root and complete: seals it, and detaches the old root. The kernel waits
     /// until no other path walk uses that. Returns what could not be mounted.
-    pub(crate) fn finish(self) -> Result<Vec<String>, Failed> {
+    pub(crate) fn finish(mut self) -> Result<Vec<String>, Failed> {
+        let kept = self.new_tree.store.kept.as_ref();
+        self.missing.extend(kept.and_then(Kept::failure));
         self.new_tree.seal().at(Step::Root)?;
         rustix::mount::unmount(".", UnmountFlags::DETACH).at(Step::Root)?;
         Ok(self.missing)

@@ -7,7 +7,7 @@ use model::{Kind, Piece};
 use rustix::fs::OFlags;
 
 use super::Placement;
-use super::layer::{Shared, layered};
+use super::layer::{InMemory, layered};
 use super::store::Store;
 use super::tree::{clone_tree_of, open_without_links, processes, terminals};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
@@ -45,10 +45,10 @@ pub(super) enum Material {
 
 /// Creates what a piece is mounted from.
 pub(super) fn material(
-    store: &Store,
+    store: &Store<'_>,
     piece: &Piece,
     source: Source,
-    shared: Option<&Shared<'_>>,
+    shared: Option<&InMemory<'_>>,
 ) -> io::Result<Material> {
     let source = match source {
         Source::None => None,
@@ -62,11 +62,15 @@ pub(super) fn material(
         (Kind::Device, Some(tree)) => {
             sys::set_mount(tree.as_fd(), MOUNT_RDONLY | MOUNT_NOSUID, 0).map(|()| tree)
         }
-        (Kind::Overlay, Some(lower)) => match shared.filter(|shared| shared.has(&piece.path)) {
-            Some(shared) => shared.part(&piece.path).or_else(|_| overlay(store, &lower)),
-            None => overlay(store, &lower),
-        },
-        (Kind::Overlay | Kind::Scratch, _) => store.directory(&piece.path),
+        (Kind::Overlay, Some(lower)) => {
+            let kept = || store.kept.as_ref().and_then(|kept| kept.part(piece, store));
+            let in_memory = || shared.and_then(|shared| shared.part(piece));
+            match kept().or_else(in_memory) {
+                Some(Ok(part)) => Ok(part),
+                Some(Err(_)) | None => overlay(store, &lower),
+            }
+        }
+        (Kind::Overlay | Kind::Scratch, _) => store.private_directory(piece),
         (Kind::Text(text), _) => store.text(text),
         // A node of the tripwire, or what takes its place.
         (Kind::Closed, Some(tree)) => Ok(tree),
@@ -80,7 +84,7 @@ pub(super) fn material(
 
 /// The host's directory with a private layer on top. Where the kernel cannot do that, the
 /// directory can be read only.
-fn overlay(store: &Store, lower: &OwnedFd) -> io::Result<OwnedFd> {
+fn overlay(store: &Store<'_>, lower: &OwnedFd) -> io::Result<OwnedFd> {
     layered(lower.as_fd(), store).or_else(|_| with(clone_tree_of(lower.as_fd())?, MOUNT_RDONLY))
 }
 

@@ -7,6 +7,7 @@
 //! the first goes on towards the command, which starts when both are done.
 
 mod deferred;
+mod kept;
 mod layer;
 mod materials;
 mod new_tree;
@@ -19,11 +20,12 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
-use model::{AbsPath, Base, Kind, Piece, Plan};
+use model::{AbsPath, Base, Kind, Piece, Plan, PrivateLayer};
 use rustix::fs::{Mode, OFlags};
 use rustix::mount::MountPropagationFlags;
 
 pub(crate) use self::deferred::Deferred;
+use self::kept::Kept;
 use self::materials::{Item, Material, Source, material, take};
 use self::new_tree::NewTree;
 use self::store::Store;
@@ -58,7 +60,7 @@ pub(crate) struct Mounts<'a> {
 /// What there is before the tree: a directory to build it in, and the sources on the host.
 pub(crate) struct Staging<'a> {
     plan: &'a Plan,
-    store: Arc<Store>,
+    store: Arc<Store<'a>>,
     /// The host's root, where it is the base of the tree.
     host: Option<OwnedFd>,
     now: Vec<Item<'a>>,
@@ -78,6 +80,16 @@ impl<'a> Staging<'a> {
         // Everything is created with exactly the mode that it is to have.
         let umask = rustix::process::umask(Mode::empty());
         let mut missing = Vec::new();
+        let kept = match &plan.layer {
+            PrivateLayer::Kept(dir) => match Kept::open(dir, plan) {
+                Ok(kept) => Some(kept),
+                Err(error) => {
+                    missing.push(format!("the private layer in {dir}: {error}"));
+                    None
+                }
+            },
+            PrivateLayer::Temporary(_) => None,
+        };
         let (mut now, mut deferred) = (Vec::new(), Vec::new());
         let all = with_parents(plan);
         let (staging, clear) = staging_directory(plan, &all);
@@ -108,7 +120,7 @@ impl<'a> Staging<'a> {
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
         let room = private_room(plan.limits.private_files);
-        let store = Arc::new(Store::on(staging, room).at(Step::Storage)?);
+        let store = Arc::new(Store::on(staging, room, kept).at(Step::Storage)?);
         Ok(Self { plan, store, host, now, deferred, clear, copies, umask, missing })
     }
 

@@ -17,10 +17,20 @@ use crate::sys;
 #[derive(Clone)]
 pub(super) struct NewTree<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) store: Arc<Store>,
+    pub(super) store: Arc<Store<'a>>,
     pub(super) root: Arc<OwnedFd>,
     /// Whether the root is a plain directory, which no tripwire watches.
     pub(super) unwatched: bool,
+}
+
+/// Whether a piece is mounted on what earlier runs may have changed.
+fn is_layered(placement: &Placement<'_>) -> bool {
+    placement.parent.is_some_and(Piece::is_layered)
+}
+
+fn is_directory(place: BorrowedFd<'_>) -> io::Result<bool> {
+    let mode = rustix::fs::fstat(place)?.st_mode;
+    Ok(rustix::fs::FileType::from_raw_mode(mode).is_dir())
 }
 
 impl NewTree<'_> {
@@ -95,7 +105,19 @@ impl NewTree<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.can_create(placement) => {
                 self.create(placement.piece)
             }
-            found => found,
+            // What a run has left in the layer may be in the way. Then the host's does not show there.
+            Err(error) if error.raw_os_error() == Some(libc::ELOOP) && is_layered(placement) => {
+                Err(io::ErrorKind::NotADirectory.into())
+            }
+            found => {
+                let found = found?;
+                if is_layered(placement)
+                    && is_directory(found.as_fd())? != placement.piece.directory
+                {
+                    return Err(io::ErrorKind::NotADirectory.into());
+                }
+                Ok(found)
+            }
         }
     }
 

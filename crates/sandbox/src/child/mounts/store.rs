@@ -6,30 +6,43 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use model::AbsPath;
+use model::{AbsPath, Piece};
 use rustix::fs::{Mode, OFlags};
 
+use super::kept::Kept;
 use super::tree::{attach, clone_tree, new_tmpfs};
 use crate::sys::{self, MOUNT_NODEV, MOUNT_NOSUID, MOUNT_RDONLY};
 
 /// Private storage, without set-uid files and devices like every copy of it: texts, scratch
 /// directories, upper layers.
-pub(super) struct Store {
+pub(super) struct Store<'a> {
     pub(super) tree: OwnedFd,
+    /// What lasts longer than the run.
+    pub(super) kept: Option<Kept<'a>>,
     made: AtomicU32,
 }
 
-impl Store {
+impl<'a> Store<'a> {
     /// A new one that holds this many bytes, which covers a directory.
-    pub(super) fn on(place: &Path, size: u64) -> io::Result<Self> {
+    pub(super) fn on(place: &Path, size: u64, kept: Option<Kept<'a>>) -> io::Result<Self> {
         let tree = new_tmpfs("0755", size)?;
         attach(tree.as_fd(), rustix::fs::CWD, place)?;
-        Ok(Self { tree, made: AtomicU32::new(0) })
+        Ok(Self { tree, kept, made: AtomicU32::new(0) })
     }
 
     /// A name that nothing else uses.
     pub(super) fn fresh_name(&self) -> String {
         self.made.fetch_add(1, Ordering::Relaxed).to_string()
+    }
+
+    /// A directory to write in, in the layer of the workspace where the piece belongs to it.
+    pub(super) fn private_directory(&self, piece: &Piece) -> io::Result<OwnedFd> {
+        let kept = self.kept.as_ref().filter(|_| piece.is_layered() && piece.directory);
+        match kept.map(|kept| kept.directory(&piece.path)) {
+            Some(Ok(tree)) => Ok(tree),
+            // The disk may be full, or the name too long.
+            Some(Err(_)) | None => self.directory(&piece.path),
+        }
     }
 
     /// A directory to write in, with the rights that the one at this path has everywhere.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use model::{Base, Level, Limits, Net, OutboundPorts};
+use model::{Base, Level, Limits, Net, OutboundPorts, PrivateLayer, WhyTemporary};
 
 use super::*;
 use crate::monitor::tests::Fake;
@@ -60,6 +60,7 @@ impl Place {
                 wall_seconds: None,
                 idle_seconds: None,
             },
+            layer: PrivateLayer::Temporary(WhyTemporary::Fresh),
         };
         Self { _dir: dir, root, plan }
     }
