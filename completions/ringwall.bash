@@ -1259,7 +1259,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__run)
-            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
+            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --publish --allow-domain --events --learn --plan --json --yes --enforcement --attribution --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1294,6 +1294,10 @@ _ringwall() {
                     return 0
                     ;;
                 --allow-unix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use model::{AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan};
 
 pub use explain::Explainer;
-pub use ports::too_many_ports;
+pub use ports::{too_many_ports, unpublishable};
 pub use protections::{GIT_NAMES, Mark, Protections};
 pub use quiet_list::QuietList;
 pub use shown::Rows;
@@ -209,6 +209,7 @@ pub fn compile(
         environment: environment::build(policy, context, machine, net),
         network: net,
         ports: ports::outbound_ports(network),
+        publish: ports::published(policy, net),
         limits: limits(policy),
     }
 }

@@ -48,6 +48,7 @@ mod network;
 mod new_names;
 mod note;
 mod prepare;
+mod publish;
 mod references;
 mod report;
 mod request;

@@ -12,6 +12,7 @@ use crate::created::Created;
 use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
 use crate::note::{self, Recovered};
+use crate::publish;
 use crate::references::References;
 use crate::request::{Error, ErrorKind, Request};
 use crate::survey::{self, Survey};
@@ -97,6 +98,9 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
+    if let Some(why) = plan::unpublishable(&plan) {
+        return Err(Error::config(why).hint("use another port inside, such as 8080"));
+    }
     let unfinished = Unfinished::before(&machine.marked, machine.worktree.as_ref());
     let (mut frozen, mut references) = (Frozen::default(), None);
     if purpose == Purpose::Run {
@@ -105,7 +109,8 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         frozen = Frozen::before(&machine.marked, pieces.map(|piece| &piece.path));
         references = machine.worktree.as_ref().map(References::read);
     }
-    let notices = left_out.into_iter().chain(copies_without_secrets(&plan)).collect();
+    let notices = left_out.into_iter().chain(copies_without_secrets(&plan));
+    let notices = notices.chain(publish::without_effect(&setup, &plan)).collect();
     Ok(Prepared {
         setup,
         machine,
