@@ -1301,7 +1301,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__run)
-            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --allow-domain --events --learn --fresh --plan --json --yes --enforcement --attribution --help"
+            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --publish --allow-domain --events --learn --fresh --plan --json --yes --enforcement --attribution --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1336,6 +1336,10 @@ _ringwall() {
                     return 0
                     ;;
                 --allow-unix)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --publish)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;

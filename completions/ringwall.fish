@@ -55,6 +55,7 @@ complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l level -d 'read
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-read -d 'Allow reading a path, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-write -d 'Allow reading and writing a path, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-unix -d 'Allow connections to a Unix socket of the host, for this run only' -r
+complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l publish -d 'Let programs of this machine reach a server inside, at a port of the loopback, or of ADDRESS' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l allow-domain -d 'Allow connections to a host, for this run only' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l events -d 'Write events as JSON lines to a file or an open file descriptor' -r
 complete -c ringwall -n "__fish_ringwall_using_subcommand run" -l enforcement -d 'Limit the sandbox to this mechanism, to test what a less capable machine supports' -r -f -a "namespaces\t'Namespaces and mounts, with Landlock and seccomp on top'

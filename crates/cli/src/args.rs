@@ -52,6 +52,7 @@ pub(crate) enum Verb {
         ringwall run -- npm test\n  \
         ringwall run --allow-domain registry.example.org -- npm ci\n  \
         ringwall run --allow-read ../shared -- make\n  \
+        ringwall run --publish 3000 -- npm run dev   reach its server at localhost:3000\n  \
         ringwall run --learn -- cargo build   print the configuration that this command needs\n  \
         ringwall run --plan -- claude         print what would be allowed, and run nothing")]
     Run(RunArgs),
@@ -209,6 +210,9 @@ pub(crate) struct RunArgs {
     /// Allow connections to a Unix socket of the host, for this run only
     #[arg(long, value_name = "PATH")]
     pub(crate) allow_unix: Vec<String>,
+    /// Let programs of this machine reach a server inside, at a port of the loopback, or of ADDRESS
+    #[arg(long, value_name = "[ADDRESS:]PORT[:INSIDE]")]
+    pub(crate) publish: Vec<String>,
     /// Allow connections to a host, for this run only
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_domain: Vec<String>,

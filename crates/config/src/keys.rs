@@ -13,7 +13,8 @@ use serde::Deserialize;
 
 use crate::file::File;
 use crate::setting::{
-    Domains, Incoming, Kind, List, Maybe, One, Paths, QuarantineDir, Row, Size, Variable, Wider,
+    Domains, Incoming, Kind, List, Maybe, One, Paths, Publish, QuarantineDir, Row, Size, Variable,
+    Wider,
 };
 
 /// A key: `F` is what a file says, `P` is what the policy holds.
@@ -110,6 +111,9 @@ tables! {
         private_domains: List<Domains>, Always;
         /// Ports of the host's loopback that may be reached.
         allow_local_ports: List<u16>, Always;
+        /// Ports of this machine that lead to servers inside, as `[ADDRESS:]PORT[:INSIDE]`. Without an
+        /// address, only this machine's loopback accepts connections.
+        publish: List<Publish>, Always;
         /// Unix sockets of programs on the host that may be connected to, by path, also in directories
         /// that can be read or written.
         allow_unix: List<Paths>, Always;

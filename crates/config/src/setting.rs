@@ -6,7 +6,7 @@
 
 use facts::Places;
 use model::Enforcement;
-use model::{ByteSize, DomainRule, Level, Origin, Sourced, Verdict};
+use model::{ByteSize, DomainRule, Level, Origin, Publication, Sourced, Verdict};
 use policy::{OnAuditFailure, OnError, PathRule, QuarantineMode, ViolationAction};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
@@ -372,6 +372,18 @@ impl Format for Domains {
 
     fn parse(text: &String, _: &Layer, _: &Places) -> Result<DomainRule, Complaint> {
         DomainRule::parse(text).map_err(Complaint::new)
+    }
+}
+
+/// A port that leads to a server inside.
+pub(crate) enum Publish {}
+
+impl Format for Publish {
+    type Text = String;
+    type Value = Publication;
+
+    fn parse(text: &String, _: &Layer, _: &Places) -> Result<Publication, Complaint> {
+        Publication::parse(text).map_err(Complaint::new)
     }
 }
 

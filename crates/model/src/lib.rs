@@ -18,6 +18,7 @@ mod level;
 mod origin;
 mod path;
 pub mod plan;
+mod publication;
 mod quantity;
 mod quote;
 mod record;
@@ -44,6 +45,7 @@ pub use plan::{
     Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, PrivateLayer, WhyTemporary,
     WorktreePart,
 };
+pub use publication::{Publication, PublicationError};
 pub use quantity::{ByteSize, ByteSizeError};
 pub use quote::shell_word;
 pub use record::Record;

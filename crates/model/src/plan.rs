@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::{AbsPath, ByteSize, Level, Origin};
+use crate::{AbsPath, ByteSize, Level, Origin, Publication};
 
 /// Everything that is fixed about a run before it starts.
 ///
@@ -43,6 +43,8 @@ pub struct Plan {
     /// The ways out of its own network.
     #[serde(rename = "doors")]
     pub ports: OutboundPorts,
+    /// Ports of the host that lead to servers inside.
+    pub publish: Vec<Publication>,
     /// What it may use up.
     pub limits: Limits,
     /// Where what it writes in toolchains and caches is kept.

@@ -24,7 +24,7 @@ use model::{
 };
 
 pub use explain::Explainer;
-pub use ports::too_many_ports;
+pub use ports::{too_many_ports, unpublishable};
 pub use protections::{GIT_NAMES, Mark, Protections};
 pub use quiet_list::QuietList;
 pub use shown::Rows;
@@ -214,6 +214,7 @@ pub fn compile(
         environment: environment::build(policy, context, machine, net),
         network: net,
         ports: ports::outbound_ports(network),
+        publish: ports::published(policy, net),
         limits: limits(policy),
         layer: if level < Level::Full {
             machine.layer.clone()

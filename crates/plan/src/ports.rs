@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr};
 
 use model::plan::{NAMES_PORT, PROXY_PORT};
-use model::{Net, OutboundPorts, Plan};
-
-use policy::NetworkRules;
+use model::{Net, OutboundPorts, Plan, Publication};
+use policy::{NetworkRules, Policy};
 
 /// The ports of a rule that names none.
 const USUAL: [u16; 2] = [80, 443];
@@ -24,6 +23,31 @@ pub fn too_many_ports(plan: &Plan) -> Option<String> {
              ports; the limit is {MOST_PORTS}"
         )
     })
+}
+
+/// The error for a published port at which no server inside can listen.
+pub fn unpublishable(plan: &Plan) -> Option<String> {
+    let ports = plan.ports.ports.iter().chain(&plan.ports.local_ports);
+    let taken: BTreeSet<_> = ports.copied().chain([PROXY_PORT, NAMES_PORT]).collect();
+    let one = plan.publish.iter().find(|one| taken.contains(&one.inside))?;
+    let inside = one.inside;
+    Some(format!(
+        "cannot publish `{one}`: no server inside can listen on port {inside}, because connections \
+         out of the run use it"
+    ))
+}
+
+/// Ports of the host that lead to servers inside, each once. With the host's network there are none:
+/// servers are reached at their own ports.
+pub(super) fn published(policy: &Policy, network: Net) -> Vec<Publication> {
+    let mut published = Vec::new();
+    let all = policy.network.publish.iter().filter(|_| network == Net::Own);
+    for one in all.map(|one| &one.value) {
+        if !published.contains(one) {
+            published.push(one.clone());
+        }
+    }
+    published
 }
 
 /// Ports and addresses for programs that cannot use a proxy. Without a grant there are none,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{ByteSize, DomainRule, Enforcement, Level, Sourced, Verdict};
+use model::{ByteSize, DomainRule, Enforcement, Level, Publication, Sourced, Verdict};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,8 @@ pub struct Network {
     pub private_domains: Vec<Sourced<DomainRule>>,
     /// Ports of the host's loopback that may be reached.
     pub allow_local_ports: Vec<Sourced<u16>>,
+    /// Ports of the host that lead to servers inside a run.
+    pub publish: Vec<Sourced<Publication>>,
     /// Sockets of the host that may be connected to.
     pub allow_unix: Vec<Sourced<PathRule>>,
     /// Whether a TLS connection may hide which server it is for.
@@ -101,6 +103,7 @@ impl Default for Network {
             denied_domains: Vec::new(),
             private_domains: Vec::new(),
             allow_local_ports: Vec::new(),
+            publish: Vec::new(),
             allow_unix: Vec::new(),
             allow_without_sni: Sourced::built_in(false),
         }

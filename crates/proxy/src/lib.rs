@@ -15,7 +15,8 @@
 //!
 //! All input from the namespace is treated as hostile: the size of request heads, the number of
 //! connections and the memory are limited, and input that can be read in two ways is rejected.
-//! Connections between processes inside the namespace do not pass through here.
+//! Connections between processes inside the namespace do not pass through here. Connections from the host
+//! to a published port do, in the other direction; they are not judged, because the user asked for them.
 //!
 //! Limits: requests inside TLS are not visible, so a server with several names in one certificate
 //! can serve any of them. If the user's environment sets an upstream proxy, that proxy resolves
@@ -28,6 +29,7 @@ mod dns;
 mod gate;
 mod http;
 mod observer;
+mod publish;
 mod relay;
 mod rules;
 mod running;
@@ -40,7 +42,7 @@ mod wire;
 
 pub use observer::{Answer, ClientHold, Connection, Observer, Refusal, Route};
 pub use rules::{Resolve, Rules, SystemResolver};
-pub use running::{Ended, Listeners, Place, Proxy, Running};
+pub use running::{Ended, Listeners, Place, Proxy, Published, Running};
 pub use upstream::{Upstream, UpstreamError};
 
 #[doc(hidden)]

@@ -87,15 +87,16 @@ pub struct Refusal {
 pub struct Connection {
     /// Its number, as reported when it was about to be made.
     pub number: u64,
-    /// The host that the client requested.
+    /// The host that the client requested; of a published port, the client's own.
     pub host: String,
-    /// The port.
+    /// The port; of a published port, the one inside.
     pub port: u16,
     /// How the client reached the proxy.
     pub route: Route,
     /// The client.
     pub client: Caller,
-    /// The address that was dialled: the server's, or the upstream proxy's.
+    /// The address that was dialled: the server's, or the upstream proxy's. Of a published port, the
+    /// one outside.
     pub address: SocketAddr,
     /// Bytes from the client to the server.
     pub sent: u64,
@@ -116,6 +117,8 @@ pub enum Route {
     Socks,
     /// A connection to a made-up address.
     Transparent,
+    /// From the host, to a published port.
+    Published,
 }
 
 impl fmt::Display for Route {
@@ -125,6 +128,7 @@ impl fmt::Display for Route {
             Self::Connect => "connect",
             Self::Socks => "socks",
             Self::Transparent => "transparent",
+            Self::Published => "published",
         })
     }
 }

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::io::{self, PipeReader, PipeWriter, Read};
 use std::net::{IpAddr, SocketAddr, TcpListener, UdpSocket};
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::thread::{self, JoinHandle};
@@ -17,6 +17,7 @@ use crate::client;
 use crate::core::Core;
 use crate::dns;
 use crate::observer::Observer;
+use crate::publish;
 use crate::rules::Rules;
 use crate::upstream::Upstream;
 use crate::wire::Wire;
@@ -33,8 +34,21 @@ pub struct Listeners {
     /// For connections to made-up addresses, one per allowed port; and on loopback for local ports
     /// that are forwarded to the host.
     pub transparent: Vec<TcpListener>,
+    /// Ports of the host that lead to servers inside.
+    pub published: Vec<Published>,
+    /// Unconnected sockets in the run's network, to connect to those servers.
+    pub sockets: Vec<OwnedFd>,
     /// Which network namespace the sockets are in.
     pub place: Place,
+}
+
+/// A port of the host that leads to a server inside.
+#[derive(Debug)]
+pub struct Published {
+    /// Accepts connections on the host.
+    pub listener: TcpListener,
+    /// The port of the server.
+    pub inside: u16,
 }
 
 /// The network namespace of listening sockets.
@@ -92,7 +106,9 @@ impl Proxy {
             .thread_name("proxy-worker")
             .build()?;
         let own = own_addresses(&listeners)?;
-        let most = connections(listeners.transparent.len());
+        // A connection to a published port has two descriptors besides the one that is kept for it.
+        let kept = listeners.transparent.len() + 2 * listeners.sockets.len();
+        let most = connections(kept);
         let core = Core::new(rules, upstream, observer, own, most);
         let core = Arc::new(core);
         let sockets = Sockets::register(listeners, &runtime)?;
@@ -173,6 +189,8 @@ struct Sockets {
     dns_udp: Option<tokio_net::UdpSocket>,
     dns_tcp: Option<tokio_net::TcpListener>,
     transparent: Vec<tokio_net::TcpListener>,
+    published: Vec<(tokio_net::TcpListener, u16)>,
+    inner: Vec<OwnedFd>,
 }
 
 impl Sockets {
@@ -193,6 +211,12 @@ impl Sockets {
             dns_udp: listeners.dns_udp.map(udp).transpose()?,
             dns_tcp: listeners.dns_tcp.map(tcp).transpose()?,
             transparent: listeners.transparent.into_iter().map(tcp).collect::<Result<_, _>>()?,
+            published: listeners
+                .published
+                .into_iter()
+                .map(|one| Ok((tcp(one.listener)?, one.inside)))
+                .collect::<io::Result<_>>()?,
+            inner: listeners.sockets,
         })
     }
 }
@@ -202,13 +226,21 @@ fn work(runtime: Runtime, sockets: Sockets, core: Arc<Core>, alive: PipeWriter) 
     let _alive = alive;
     runtime.block_on(async {
         let mut stop = core.stop.subscribe();
-        let Sockets { proxy, dns_udp, dns_tcp, transparent } = sockets;
+        let Sockets { proxy, dns_udp, dns_tcp, transparent, published, inner } = sockets;
         spawn_accept(&core, proxy, |core, wire, address| async move {
             client::proxied(&core, wire, address).await;
         });
         for listener in transparent {
             spawn_accept(&core, listener, |core, wire, address| async move {
                 client::transparent(&core, wire, address).await;
+            });
+        }
+        let inner = Arc::new(publish::Sockets::new(inner));
+        for (listener, inside) in published {
+            let (core, inner) = (Arc::clone(&core), Arc::clone(&inner));
+            tokio::spawn(async move {
+                let _alarm = Alarm(Arc::clone(&core));
+                publish::accept(core, inner, listener, inside).await;
             });
         }
         if let Some(listener) = dns_tcp {

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use config::setup::Setup;
-use model::{AbsPath, DomainRule, Origin, Sourced};
+use model::{AbsPath, DomainRule, Origin, Publication, Sourced};
 use plan::Protections;
 use policy::PathRule;
 
@@ -56,6 +56,12 @@ pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<()
     }
     for text in &request.allow_unix {
         setup.loaded.policy.network.allow_unix.push(path(text, "--allow-unix")?);
+    }
+    for text in &request.publish {
+        let value = Publication::parse(text)
+            .map_err(|error| Error::usage(format!("`--publish {text}`: {error}")))?;
+        let publication = Sourced { value, origin: flag("--publish") };
+        setup.loaded.policy.network.publish.push(publication);
     }
     for text in &request.allow_domain {
         let value = DomainRule::parse(text).map_err(Error::usage)?;

@@ -65,6 +65,24 @@ pub enum Event {
         /// The client.
         program: Program,
     },
+    /// A port of this machine leads to a server inside from now on.
+    Published {
+        /// The run.
+        run: String,
+        /// The address and the port outside.
+        address: String,
+        /// The port inside.
+        inside: u16,
+    },
+    /// A program listens on a port inside that nothing outside can reach.
+    Listening {
+        /// The run.
+        run: String,
+        /// The address and the port inside.
+        address: String,
+        /// The program.
+        program: Program,
+    },
     /// The proxy failed: nothing on the network can be reached any more.
     NetworkClosed {
         /// The run.

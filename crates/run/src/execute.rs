@@ -17,6 +17,7 @@ use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
 use crate::note::{self, Recovered};
 use crate::prepare::{Prepared, Purpose, prepare_for};
+use crate::publish;
 use crate::references::Moved;
 use crate::report::{NOT_FOUND, Report, STOPPED, ending};
 use crate::request::{Error, Request};
@@ -78,6 +79,7 @@ impl Run<'_> {
         let mut monitor =
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
         monitor.learns = self.request.learn;
+        monitor.published = publish::listen(&plan.publish)?;
         self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
         let canary = self.canary()?;
         let mut recovered = self.report_recovered(&mut monitor);
@@ -87,7 +89,12 @@ impl Run<'_> {
             plan,
             command: &self.request.command,
             requested: self.request.mechanisms,
-            minimum: setup.loaded.policy.confinement.minimum.value,
+            minimum: if plan.publish.is_empty() {
+                setup.loaded.policy.confinement.minimum.value
+            } else {
+                // Landlock alone gives no network whose ports could be published.
+                Enforcement::Namespaces
+            },
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
@@ -163,6 +170,7 @@ impl Run<'_> {
                 format!("the run does not see {}; {allow}", path.display())
             }));
         }
+        notices.extend(publish::not_published(&monitor.servers));
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);

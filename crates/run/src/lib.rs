@@ -49,6 +49,7 @@ mod network;
 mod new_names;
 mod note;
 mod prepare;
+mod publish;
 mod references;
 mod report;
 mod request;

@@ -5,7 +5,7 @@ mod network;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -18,6 +18,7 @@ use model::{
 };
 use plan::{Explainer, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
+use proxy::Published;
 use sandbox::{
     Attempt, Available, Journal, Links, Listeners, NetworkEvents, Operation, Program, Rules,
     Ruling, SelfTest,
@@ -29,6 +30,7 @@ use crate::learn::Learned;
 use crate::network::{Network, ProxyMessage};
 use crate::new_names::NewNames;
 use crate::prepare::Prepared;
+use crate::publish;
 
 /// Where events go.
 pub type Sink<'a> = dyn FnMut(&Event) + 'a;
@@ -69,6 +71,10 @@ pub(crate) struct Monitor<'a, 's> {
     violation_bytes: usize,
     rules: NetworkRules,
     network: Option<Network>,
+    /// Ports of the host that lead to servers inside, until the network is served.
+    pub(crate) published: Vec<Published>,
+    /// Ports inside that are not published, and the program that listens on each.
+    pub(crate) servers: Vec<(u16, String)>,
     /// The programs behind open connections.
     clients: HashMap<u64, Program>,
     /// Messages from the one that ends the run onwards. Their clients wait for an answer, and would
@@ -82,6 +88,8 @@ const MOST_KEPT: usize = 1000;
 const MOST_KEPT_BYTES: usize = 1 << 20;
 /// Hidden paths that are named at the end of a run that failed.
 const MOST_LOOKED_AT: usize = 3;
+/// Servers inside that are reported.
+const MOST_SERVERS: usize = 16;
 /// Attempts that become events, besides the one that ends the run. All are counted.
 const MOST_REPORTED: usize = 20_000;
 
@@ -122,6 +130,8 @@ impl<'a, 's> Monitor<'a, 's> {
             violation_bytes: 0,
             rules: network.clone(),
             network: None,
+            published: Vec::new(),
+            servers: Vec::new(),
             clients: HashMap::new(),
             unanswered: Vec::new(),
         }
@@ -362,6 +372,35 @@ impl Journal for Monitor<'_, '_> {
             violation_action: violation_action.into(),
             config: self.setup.loaded.fingerprint.clone(),
         });
+        for published in &self.published {
+            let (run, inside) = (self.run.clone(), published.inside);
+            if let Ok(address) = published.listener.local_addr() {
+                let address = address.to_string();
+                (self.sink)(&Event::Published { run, address, inside });
+            }
+        }
+    }
+
+    fn listens(&mut self, address: SocketAddr, program: &Program) {
+        let port = address.port();
+        let known = self.servers.iter().any(|(known, _)| *known == port);
+        if known || self.servers.len() >= MOST_SERVERS {
+            return;
+        }
+        self.servers.push((port, publish::name(program)));
+        let (address, program) = (address.to_string(), program.clone());
+        self.emit(Event::Listening { run: self.run.clone(), address, program });
+    }
+
+    fn finds_no_server(&mut self, target: SocketAddr, program: &Program) {
+        let host = Host::from(target.ip());
+        let reason = policy::connect(&self.rules, &host, target.port());
+        if reason.verdict == Verdict::Allow {
+            return;
+        }
+        self.learned.connect(&host.to_string(), target.port());
+        let target = host.with_port(target.port());
+        self.refuse_connection(Class::Deny, target, reason, program.clone());
     }
 
     fn probed(&mut self, attempt: &Attempt, program: &Program) {
@@ -388,8 +427,16 @@ impl Journal for Monitor<'_, '_> {
 
 impl NetworkEvents for Monitor<'_, '_> {
     fn serve(&mut self, listeners: Listeners) -> std::io::Result<()> {
-        self.network = Some(Network::open(listeners, self.rules.clone())?);
+        self.network = Some(Network::open(
+            listeners,
+            std::mem::take(&mut self.published),
+            self.rules.clone(),
+        )?);
         Ok(())
+    }
+
+    fn published(&self) -> Vec<BorrowedFd<'_>> {
+        self.published.iter().map(|published| published.listener.as_fd()).collect()
     }
 
     fn descriptors(&self) -> Vec<BorrowedFd<'_>> {

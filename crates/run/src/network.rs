@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use model::{Caller, Host};
 use policy::NetworkRules;
 use proxy::{
-    Answer, ClientHold, Connection, Ended, Listeners, Observer, Place, Proxy, Refusal, Rules,
-    Running, Upstream,
+    Answer, ClientHold, Connection, Ended, Listeners, Observer, Place, Proxy, Published, Refusal,
+    Rules, Running, Upstream,
 };
 
 /// What the proxy has to say.
@@ -36,13 +36,19 @@ pub(crate) struct Network {
 
 impl Network {
     /// Serves the listeners.
-    pub(crate) fn open(listeners: sandbox::Listeners, context: NetworkRules) -> io::Result<Self> {
+    pub(crate) fn open(
+        listeners: sandbox::Listeners,
+        published: Vec<Published>,
+        context: NetworkRules,
+    ) -> io::Result<Self> {
         let (reporter, receiver, wake) = Reporter::new()?;
         let served = Listeners {
             proxy: TcpListener::from(listeners.proxy),
             dns_udp: Some(UdpSocket::from(listeners.names)),
             dns_tcp: Some(TcpListener::from(listeners.names_tcp)),
             transparent: listeners.ports.into_iter().map(TcpListener::from).collect(),
+            published,
+            sockets: listeners.unconnected,
             place: Place::Namespace,
         };
         raise_descriptors();

@@ -13,6 +13,7 @@ use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
 use crate::layers::{self, Held};
 use crate::note::{self, Recovered};
+use crate::publish;
 use crate::references::References;
 use crate::request::{Error, ErrorKind, Request};
 use crate::survey::{self, Survey};
@@ -102,6 +103,9 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     if let Some(why) = plan::too_many_ports(&plan) {
         return Err(Error::config(why).hint("grant fewer ports; several names can share a port"));
     }
+    if let Some(why) = plan::unpublishable(&plan) {
+        return Err(Error::config(why).hint("use another port inside, such as 8080"));
+    }
     let unfinished = Unfinished::before(&machine.marked, machine.worktree.as_ref());
     let (mut frozen, mut references) = (Frozen::default(), None);
     if purpose == Purpose::Run {
@@ -117,7 +121,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         _ => None,
     };
     let notices = left_out.into_iter().chain(unusable).chain(copies_without_secrets(&plan));
-    let notices = notices.collect();
+    let notices = notices.chain(publish::without_effect(&setup, &plan)).collect();
     Ok(Prepared {
         setup,
         machine,

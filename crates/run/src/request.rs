@@ -27,6 +27,8 @@ pub struct Request {
     pub allow_write: Vec<String>,
     /// Sockets of the host that may be connected to, besides those of the configuration.
     pub allow_unix: Vec<String>,
+    /// Ports of the host that lead to servers inside, besides those of the configuration.
+    pub publish: Vec<String>,
     /// Hosts that may be reached, besides those of the configuration.
     pub allow_domain: Vec<String>,
     /// Accept a workspace that contains the home directory.

@@ -22,6 +22,8 @@ pub(crate) enum Message {
     Views,
     /// Carries the listeners of the run's own network, or as many as fit into one message.
     Listeners,
+    /// Carries unconnected sockets of that network, or as many as fit into one message.
+    Unconnected,
     /// Carries a `sock_diag` socket of that network.
     SockDiag,
     /// Carries the descriptor on which seccomp notifications arrive.

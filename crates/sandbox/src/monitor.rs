@@ -87,12 +87,24 @@ pub trait Journal {
 
     /// A probe was denied.
     fn probed(&mut self, attempt: &Attempt, program: &Program);
+
+    /// A program listens on a port inside that is not published.
+    fn listens(&mut self, _: SocketAddr, _: &Program) {}
+
+    /// A program connects to a port of the loopback on which a program of the host listens, and none of
+    /// the run. The connection fails.
+    fn finds_no_server(&mut self, _: SocketAddr, _: &Program) {}
 }
 
 /// The run's own network, as far as the caller serves it.
 pub trait NetworkEvents {
     /// A process inside connects for the first time: the caller serves these listeners from now on.
     fn serve(&mut self, listeners: Listeners) -> io::Result<()>;
+
+    /// Listeners outside that lead to servers inside, until [`Self::serve`] is called.
+    fn published(&self) -> Vec<BorrowedFd<'_>> {
+        Vec::new()
+    }
 
     /// The descriptors that become readable when there is an event.
     fn descriptors(&self) -> Vec<BorrowedFd<'_>>;

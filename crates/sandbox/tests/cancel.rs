@@ -104,6 +104,7 @@ fn plan() -> Plan {
         links: links.into_iter().filter_map(link).collect(),
         copies: Vec::new(),
         granted_later: Vec::new(),
+        publish: Vec::new(),
         unix_sockets: Vec::new(),
         environment: vec![("PATH".into(), "/usr/bin:/bin".into())],
         network: Net::Own,

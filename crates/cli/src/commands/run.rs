@@ -53,6 +53,7 @@ fn request(args: &RunArgs) -> Result<Request, Failure> {
         allow_read: args.allow_read.clone(),
         allow_write: args.allow_write.clone(),
         allow_unix: args.allow_unix.clone(),
+        publish: args.publish.clone(),
         allow_domain: args.allow_domain.clone(),
         accept_wide_workspace: args.yes,
         ignore_untrusted: false,

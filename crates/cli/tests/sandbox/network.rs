@@ -11,6 +11,7 @@ mod learn;
 mod levels;
 mod lookups;
 mod ports;
+mod publish;
 mod registries;
 mod servers;
 mod ssh;

@@ -183,6 +183,8 @@ impl Setup {
             dns_udp: Some(dns_udp),
             dns_tcp: Some(dns_tcp),
             transparent: self.transparent,
+            published: Vec::new(),
+            sockets: Vec::new(),
             place: Place::Host,
         };
         let observer = Arc::clone(&witness) as Arc<dyn Observer>;

@@ -152,6 +152,10 @@ impl<'a> Child<'a> {
         for some in network.listeners.descriptors().chunks(sys::MOST_DESCRIPTORS) {
             self.send(&Message::Listeners, some)?;
         }
+        let unconnected: Vec<_> = network.listeners.unconnected.iter().map(AsFd::as_fd).collect();
+        for some in unconnected.chunks(sys::MOST_DESCRIPTORS) {
+            self.send(&Message::Unconnected, some)?;
+        }
         network
             .sock_diag
             .iter()

@@ -94,6 +94,7 @@ mod tests {
             links: vec![Link { path: path("/bin"), target: odd("../usr").into() }],
             copies: vec![(path("/a"), path(odd("/b")))],
             granted_later: vec![path("/work/TODO.md")],
+            publish: Vec::new(),
             unix_sockets: Vec::new(),
             environment: vec![("TOKEN".into(), odd("secret"))],
             network: Net::Own,

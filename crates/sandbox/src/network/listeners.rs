@@ -21,7 +21,13 @@ pub struct Listeners {
     pub names_tcp: OwnedFd,
     /// For connections to synthetic addresses, and to granted ports of the host.
     pub ports: Vec<OwnedFd>,
+    /// Not listening: unconnected sockets, with which the supervisor's side connects to servers inside.
+    pub unconnected: Vec<OwnedFd>,
 }
+
+/// How many connections to published ports there can be at once. Each needs a socket that was created
+/// inside before the command started.
+const MOST_PUBLISHED: usize = 128;
 
 impl Listeners {
     /// Creates the sockets, in the network namespace of the calling thread.
@@ -41,10 +47,11 @@ impl Listeners {
             names: bound(SocketType::DGRAM, local, plan::NAMES_PORT)?,
             names_tcp: listener(local, plan::NAMES_PORT)?,
             ports: ports.collect::<io::Result<_>>()?,
+            unconnected: if plan.publish.is_empty() { Vec::new() } else { unconnected()? },
         })
     }
 
-    /// All descriptors, in the order in which [`Self::add`] takes them.
+    /// All that listen, in the order in which [`Self::add`] takes them.
     pub(crate) fn descriptors(&self) -> Vec<BorrowedFd<'_>> {
         let fixed = [&self.proxy, &self.names, &self.names_tcp];
         fixed.into_iter().chain(&self.ports).map(AsFd::as_fd).collect()
@@ -60,11 +67,22 @@ impl Listeners {
                 names: descriptors.next()?,
                 names_tcp: descriptors.next()?,
                 ports: Vec::new(),
+                unconnected: Vec::new(),
             },
         };
         listeners.ports.extend(descriptors);
         Some(listeners)
     }
+}
+
+/// Sockets for servers that listen on either loopback address. Without IPv6 there are none of that kind.
+fn unconnected() -> io::Result<Vec<OwnedFd>> {
+    let socket =
+        |family| rustix::net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None);
+    let v4 = (0..MOST_PUBLISHED).map(|_| socket(AddressFamily::INET));
+    let mut sockets = v4.collect::<Result<Vec<_>, _>>()?;
+    sockets.extend((0..MOST_PUBLISHED).map_while(|_| socket(AddressFamily::INET6).ok()));
+    Ok(sockets)
 }
 
 fn listener(address: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {

@@ -8,7 +8,7 @@ mod unix;
 
 use std::cell::Cell;
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use model::{Caller, Transport};
@@ -84,6 +84,16 @@ impl SockDiag {
         }
     }
 
+    /// Whether a server listens where a client would connect to.
+    pub(crate) fn has_server(&self, address: SocketAddr) -> bool {
+        let any = match address.ip() {
+            IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        let found = self.ask(Transport::Tcp, address, SocketAddr::new(any, 0));
+        found.is_ok_and(|found| found.port == address.port() && found.peer_port == 0)
+    }
+
     fn ask(&self, transport: Transport, end: SocketAddr, peer: SocketAddr) -> io::Result<Found> {
         let number = self.asked.get().wrapping_add(1);
         self.asked.set(number);
@@ -131,6 +141,11 @@ fn question(
 ) -> io::Result<Vec<u8>> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const NLM_F_REQUEST: u16 = 1;
+    let canonical = |end: SocketAddr| SocketAddr::new(end.ip().to_canonical(), end.port());
+    let (end, peer) = (canonical(end), canonical(peer));
+    if end.is_ipv4() != peer.is_ipv4() {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
     let (protocol, first, second) = match transport {
         Transport::Tcp => (libc::IPPROTO_TCP, end, peer),
         // "src and dst are swapped for historical reasons", says net/ipv4/udp_diag.c.
@@ -142,19 +157,22 @@ fn question(
     bytes.extend(NLM_F_REQUEST.to_ne_bytes());
     bytes.extend(number.to_ne_bytes());
     bytes.extend([0; 4]);
-    // Finds sockets of both families: what leads to a listener is IPv4 by then.
-    bytes.push(u8::try_from(libc::AF_INET).unwrap_or_default());
+    // The older family finds sockets of both: what leads to a listener of ours is IPv4 by then.
+    let family = if first.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
+    bytes.push(u8::try_from(family).unwrap_or_default());
     bytes.push(u8::try_from(protocol).unwrap_or_default());
     bytes.extend([0; 2]);
     bytes.extend(u32::MAX.to_ne_bytes());
     bytes.extend(first.port().to_be_bytes());
     bytes.extend(second.port().to_be_bytes());
     for address in [first, second] {
-        let IpAddr::V4(address) = address.ip().to_canonical() else {
-            return Err(io::ErrorKind::Unsupported.into());
-        };
-        bytes.extend(address.octets());
-        bytes.extend([0; 12]);
+        match address.ip() {
+            IpAddr::V4(address) => {
+                bytes.extend(address.octets());
+                bytes.extend([0; 12]);
+            }
+            IpAddr::V6(address) => bytes.extend(address.octets()),
+        }
     }
     // A socket may be bound to the interface, and is only found by it then.
     bytes.extend(LOOPBACK.to_ne_bytes());
@@ -274,6 +292,34 @@ mod tests {
         let end = client.local_addr().unwrap();
         let caller = Caller { transport: Transport::Tcp, end, listener: address };
         assert_eq!(diag.socket_of(&caller), Answer::Socket(inode(&client)));
+    }
+
+    #[test]
+    fn a_server_is_found_at_the_addresses_that_lead_to_it() {
+        let Some(diag) = diag() else { return };
+        let local = |text: &str, port: u16| SocketAddr::new(text.parse().unwrap(), port);
+        for (bound, reached) in [
+            ("127.0.0.1", &["127.0.0.1", "::ffff:127.0.0.1"][..]),
+            ("0.0.0.0", &["127.0.0.1", "127.0.0.2"]),
+            ("::1", &["::1"]),
+            ("::", &["::1", "127.0.0.1"]),
+        ] {
+            let Ok(server) = TcpListener::bind((bound, 0)) else {
+                eprintln!("skipped: this machine has no IPv6");
+                continue;
+            };
+            let port = server.local_addr().unwrap().port();
+            for address in ["127.0.0.1", "127.0.0.2", "::ffff:127.0.0.1", "::1"] {
+                let address = local(address, port);
+                let connects = TcpStream::connect(address).is_ok();
+                assert_eq!(diag.has_server(address), connects, "{bound} at {address}");
+            }
+            for address in reached {
+                assert!(diag.has_server(local(address, port)), "{bound} at {address}");
+            }
+            drop(server);
+            assert!(!diag.has_server(local("127.0.0.1", port)), "{bound}");
+        }
     }
 
     #[test]

@@ -332,7 +332,12 @@ impl<'a> Supervisor<'a> {
         ];
         let single =
             single.into_iter().filter_map(|(source, descriptor)| Some((source, descriptor?)));
-        let listeners = listeners.into_iter().map(|socket| (Source::Listeners, socket));
+        // A connection to a published port starts the service like one from inside, once the sockets for
+        // it have all arrived.
+        let published = self.listeners.as_ref().filter(|_| self.started.is_some());
+        let published = published.map(|_| monitor.published()).unwrap_or_default();
+        let listeners = listeners.into_iter().chain(published);
+        let listeners = listeners.map(|socket| (Source::Listeners, socket));
         let network = network.into_iter().map(|event| (Source::Network, event));
         let waited: Vec<_> = single.chain(listeners).chain(network).collect();
         let mut polled: Vec<_> = waited
@@ -465,6 +470,10 @@ impl<'a> Supervisor<'a> {
             }
             Message::Listeners => {
                 self.listeners = Listeners::add(self.listeners.take(), descriptors);
+            }
+            Message::Unconnected => {
+                let listeners = self.listeners.iter_mut();
+                listeners.for_each(|all| all.unconnected.append(&mut descriptors));
             }
             Message::SockDiag => self.socket_owners = SocketOwners::new(descriptors.pop()),
             Message::SeccompListener => {

@@ -192,6 +192,9 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
         vec![kind, plain(&piece.path.to_string()), plain(&piece.why.to_string())]
     };
     text.push_str(&terminal::table(&plan.pieces.iter().map(row).collect::<Vec<_>>()));
+    for published in &plan.publish {
+        text.push_str(&format!("\npublish {published}\n"));
+    }
     let name = |(name, _): &(OsString, OsString)| name.to_string_lossy().into_owned();
     let names: Vec<_> = plan.environment.iter().map(name).collect();
     text.push_str(&format!("\nenvironment {}\n", plain(&names.join(" "))));

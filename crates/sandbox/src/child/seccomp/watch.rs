@@ -15,7 +15,7 @@ use crate::observe::syscalls::numbers;
 /// How much is intercepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Watch {
-    /// Opens for writing, everything that changes a path, and `connect`.
+    /// Opens for writing, everything that changes a path, `connect` and `listen`.
     Changes,
     /// The same, and every other open through which a file can be read.
     Opens,
@@ -81,7 +81,7 @@ const CHANGES: &[c_long] = &[
     libc::SYS_unlinkat, libc::SYS_renameat, libc::SYS_renameat2,
     libc::SYS_fchmodat, numbers::FCHMODAT2, libc::SYS_fchownat,
     libc::SYS_setxattr, libc::SYS_lsetxattr, libc::SYS_removexattr, libc::SYS_lremovexattr,
-    libc::SYS_bind, libc::SYS_connect,
+    libc::SYS_bind, libc::SYS_connect, libc::SYS_listen,
 ];
 
 /// What these were called before they took a directory. Newer architectures never had them.

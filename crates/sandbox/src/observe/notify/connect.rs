@@ -11,6 +11,7 @@
 //! process of another namespace, so process 0.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::time::{Duration, Instant};
@@ -39,6 +40,9 @@ const LONGEST_UNIX: usize = 110;
 /// recognised as the run's own.
 const MOST_BOUND: usize = 65_536;
 
+/// The ports that are remembered, to be named if a server listens there.
+const MOST_NAMED_PORTS: usize = 256;
+
 /// How many connections can wait. Each keeps descriptors of the supervisor, which it needs for more.
 const MOST_WAITING: usize = 128;
 
@@ -49,6 +53,8 @@ pub(crate) struct Connects {
     waiting: Vec<Waiting>,
     /// The sockets that the run has bound, by number, where the network is the host's.
     bound: Vec<u32>,
+    /// The ports that programs have asked for by number, a few.
+    pub(super) named_ports: Vec<u16>,
     /// The host's sockets, if they had to be asked about.
     host: Option<SockDiag>,
 }
@@ -113,6 +119,22 @@ impl Connects {
         match done.or_else(timed_out) {
             Some(reply) => super::answer(listener, &one.notification, reply),
             None => self.waiting.push(one),
+        }
+    }
+
+    /// The sockets of the host.
+    pub(super) fn host(&mut self) -> Option<&SockDiag> {
+        if self.host.is_none() {
+            self.host = SockDiag::here().ok();
+        }
+        self.host.as_ref()
+    }
+
+    /// Notes a port that a program asks for. Zero means any port.
+    pub(super) fn names_port(&mut self, port: u16) {
+        let room = self.named_ports.len() < MOST_NAMED_PORTS;
+        if port != 0 && room && !self.named_ports.contains(&port) {
+            self.named_ports.push(port);
         }
     }
 
@@ -267,6 +289,9 @@ impl Watcher<'_> {
                     let program = Program::look_up_here(notification.pid);
                     return Judged::Ruled(self.monitor.deny_connection(target, &program));
                 }
+                if own && stream && ip.is_loopback() {
+                    self.looks_for_server(SocketAddr::new(ip, target.port()), notification.pid);
+                }
             }
             // Disconnects.
             Address::Unnamed => {}
@@ -384,13 +409,9 @@ impl Watcher<'_> {
             let all = self.network.map(SockDiag::unix_sockets);
             return all.and_then(Result::ok).unwrap_or_default();
         }
-        let Connects { host, bound, .. } = &mut *self.connects;
-        if host.is_none() {
-            *host = SockDiag::here().ok();
-        }
-        let all = host.as_ref().map(SockDiag::unix_sockets);
+        let all = self.connects.host().map(SockDiag::unix_sockets);
         let mut all = all.and_then(Result::ok).unwrap_or_default();
-        all.retain(|socket| bound.contains(&socket.inode));
+        all.retain(|socket| self.connects.bound.contains(&socket.inode));
         all
     }
 

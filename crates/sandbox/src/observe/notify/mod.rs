@@ -8,6 +8,7 @@
 
 mod connect;
 mod links;
+mod listen;
 mod place;
 mod read;
 #[cfg(test)]
@@ -117,6 +118,10 @@ impl Watcher<'_> {
             Described::Connect { socket, address, length } => {
                 return self.connect(listener, notification, (socket, address, length));
             }
+            Described::Listen { socket } => {
+                self.listens(notification.pid, socket);
+                return CONTINUE;
+            }
             Described::Bind { socket, address, length } => {
                 return self.bind(listener, notification, socket, (address, length));
             }
@@ -201,6 +206,9 @@ impl Watcher<'_> {
         let Some((address, bytes)) = read_address(listener, notification, address, length) else {
             return CONTINUE;
         };
+        if let Address::Ip(address) = address {
+            self.connects.names_port(address.port());
+        }
         let Address::Path(path) = address else { return CONTINUE };
         let caller = Caller::new(pid);
         let named = match absolute(pid, libc::AT_FDCWD, &path) {

@@ -46,6 +46,7 @@ impl Place {
             links: Vec::new(),
             copies: Vec::new(),
             granted_later: vec![path("outside/later")],
+            publish: Vec::new(),
             unix_sockets: Vec::new(),
             environment: Vec::new(),
             network: Net::Own,

@@ -39,6 +39,11 @@ pub enum Described {
         /// Its length.
         length: u32,
     },
+    /// `listen`, which makes a server of a socket.
+    Listen {
+        /// The descriptor.
+        socket: i32,
+    },
     /// `connect`, to an [`address`].
     Connect {
         /// The descriptor.
@@ -88,6 +93,7 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
     let [a0, a1, a2, _, a4, _] = args;
     Some(match nr {
         libc::SYS_bind => Described::Bind { socket: int(a0), address: a1, length: low(a2) },
+        libc::SYS_listen => Described::Listen { socket: int(a0) },
         libc::SYS_connect => Described::Connect { socket: int(a0), address: a1, length: low(a2) },
         libc::SYS_execve => Described::Execute { path: PathArgument::here(a0), arguments: a1 },
         libc::SYS_execveat => {
@@ -101,7 +107,9 @@ pub fn describe(nr: c_long, args: [u64; 6]) -> Option<Described> {
 pub fn may_change(data: &libc::seccomp_data) -> bool {
     match describe(c_long::from(data.nr), data.args) {
         Some(Described::Path(call)) => call.operation.writes(),
-        Some(Described::Connect { .. } | Described::Execute { .. }) => false,
+        Some(Described::Connect { .. } | Described::Execute { .. } | Described::Listen { .. }) => {
+            false
+        }
         Some(Described::Bind { .. }) | None => true,
     }
 }

@@ -71,7 +71,9 @@ fn with_paths(call: c_long) -> Option<(c_long, [u64; 6])> {
     match syscalls::describe(call, numbered)? {
         syscalls::Described::Path(call) => call.paths().for_each(&mut put),
         syscalls::Described::Execute { path, .. } => put(path),
-        syscalls::Described::Connect { .. } | syscalls::Described::Bind { .. } => {}
+        syscalls::Described::Connect { .. }
+        | syscalls::Described::Bind { .. }
+        | syscalls::Described::Listen { .. } => {}
     }
     if let Some(flags) = args.iter().position(|arg| *arg == PATH).map(|path| path + 1)
         && let Some(syscalls::Described::Path(described)) = syscalls::describe(call, [0; 6])
