@@ -41,6 +41,7 @@ mod events;
 mod execute;
 mod frozen;
 mod git_state;
+mod hard_links;
 mod learn;
 mod lossless;
 mod monitor;

@@ -33,6 +33,7 @@ mod hostile;
 mod layers;
 mod limits;
 mod network;
+mod other_names;
 mod performed_calls;
 mod phases;
 mod planted;
