@@ -38,6 +38,7 @@ mod performed_calls;
 mod phases;
 mod planted;
 mod projects;
+mod shared_limits;
 mod small_holes;
 mod soak;
 mod toolchain_secrets;
