@@ -179,9 +179,17 @@ pub fn fold(name: &str) -> Cow<'_, str> {
     Cow::Owned(visible.flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect())
 }
 
-/// Characters that HFS+ ignores in file names; git rejects `.git` spelt with them, and so do we.
+/// Characters that file systems which ignore case also ignore in names: HFS+ some of them, Linux (ext4,
+/// f2fs and tmpfs with `casefold`) all that Unicode calls default ignorable.
 fn is_invisible(character: char) -> bool {
-    matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{200b}' | '\u{2060}' | '\u{feff}')
+    matches!(
+        character,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+            | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
+    )
 }
 
 /// Whether the glob matches the path below `prefix`, or a directory above it.
@@ -306,7 +314,9 @@ mod tests {
     #[test]
     fn deny_rules_fold_case_and_invisible_characters() {
         assert!(covers("**/.env", "/proj/.ENV", Case::Fold));
-        assert!(covers("**/.env", "/proj/.e\u{200c}nv", Case::Fold));
+        for ignored in ["\u{200c}", "\u{ad}", "\u{34f}", "\u{2065}", "\u{fe0f}", "\u{e0041}"] {
+            assert!(covers("**/.env", &format!("/proj/.e{ignored}nv"), Case::Fold), "{ignored:?}");
+        }
         assert!(!covers("**/.env", "/proj/.ENV", Case::Exact));
         assert!(covers("Secret/*.TXT", "/proj/secret/a.txt", Case::Fold));
         assert!(covers("**/gr\u{fc}n.key", "/proj/gru\u{308}n.key", Case::Fold));

@@ -6,6 +6,7 @@
 //! whatever its content is now is the host's.
 
 use std::collections::HashSet;
+use std::fs::Metadata;
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -37,6 +38,9 @@ struct Was {
     #[serde(with = "lossless")]
     path: PathBuf,
     identity: Identity,
+    /// Whether the file had no other name.
+    #[serde(default)]
+    alone: bool,
     /// The content of a small file, or the target of a link; one character for each byte.
     content: Option<String>,
 }
@@ -78,6 +82,7 @@ impl Frozen {
         let was = |marked: &Marked| {
             let path = marked.path.as_path();
             let identity = Identity::of(path)?;
+            let alone = path.symlink_metadata().is_ok_and(|found| is_alone(&found));
             let content = match &marked.entry {
                 Entry::File => read_bytes(path, LARGEST.min(left)).ok(),
                 Entry::Link(target) => Some(target.as_os_str().as_encoded_bytes().to_vec()),
@@ -85,7 +90,7 @@ impl Frozen {
             };
             left -= content.as_ref().map_or(0, Vec::len).min(left);
             let content = content.as_deref().map(lossless::text);
-            Some(Was { path: path.to_path_buf(), identity, content })
+            Some(Was { path: path.to_path_buf(), identity, alone, content })
         };
         let is_protected = |it: &&Marked| it.mark == Mark::ReadOnly && mounts.contains(&it.path);
         Self(marked.iter().filter(is_protected).filter_map(was).collect())
@@ -105,8 +110,8 @@ impl Was {
     fn compare(&self, mounted: bool, since: SystemTime, compared: &mut Compared) {
         let path = self.path.as_path();
         let now = path.symlink_metadata().ok();
-        // A file with several names can be written under another one.
-        let alone = now.as_ref().is_some_and(|now| now.is_dir() || now.nlink() == 1);
+        // A file with several names can be written under another one, which can then be removed.
+        let alone = self.alone && now.as_ref().is_some_and(is_alone);
         let kept = Identity::of(path) == Some(self.identity);
         if kept && alone && mounted {
             return;
@@ -165,6 +170,11 @@ impl Was {
         let _ = new.and_then(|mut new| new.write_all(clean));
         tampering
     }
+}
+
+/// Whether a file has one name. Directories always do.
+fn is_alone(found: &Metadata) -> bool {
+    found.is_dir() || found.nlink() == 1
 }
 
 impl Compared {
@@ -237,5 +247,22 @@ mod tests {
             std::fs::write(path.with_extension("other"), EVIL).unwrap();
         };
         assert_eq!(changed(".git/config", change, true), (OLD.into(), 1, 0));
+    }
+
+    #[test]
+    fn a_file_that_had_two_names_is_compared_although_it_has_one_now() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (path, other) = (dir.join(".git/config"), dir.join("other"));
+        std::fs::create_dir(dir.join(".git")).unwrap();
+        std::fs::write(&path, OLD).unwrap();
+        std::fs::hard_link(&path, &other).unwrap();
+        let at = AbsPath::lexical(&path).unwrap();
+        let marked = Marked { path: at.clone(), mark: Mark::ReadOnly, entry: Entry::File };
+        let frozen = Frozen::before(&[marked], [&at]);
+        std::fs::write(&other, EVIL).unwrap();
+        std::fs::remove_file(&other).unwrap();
+        assert_eq!(frozen.compare(true, SystemTime::now()).tampering.len(), 1);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), OLD);
     }
 }

@@ -49,6 +49,10 @@ const STEPS: &[&str] = &[
 ];
 /// The strategies that are part of git. For any other it looks for a program of that name.
 const STRATEGIES: &[&str] = &["ort", "recursive", "resolve", "octopus", "ours", "subtree"];
+/// Options of `git apply` that `git am` keeps, besides those with numbers.
+const APPLY: &[&str] = &["--ignore-space-change", "--ignore-whitespace", "--reject"];
+/// The same, with values. Git itself keeps such paths inside the checkout.
+const APPLY_WITH: &[&str] = &["--whitespace=", "--directory=", "--exclude=", "--include="];
 /// Directories of old ways to describe a remote repository.
 const REMOTES: &[&str] = &["remotes", "branches"];
 
@@ -99,6 +103,17 @@ pub(crate) fn sweep(git: &AbsPath, before: &Unfinished, since: SystemTime) -> Ve
     let options = git.join("sequencer/opts");
     if is_new(&options, since) && !has_plain_options(&options) {
         found.push(aside(&options, "a merge strategy that is a program appeared"));
+    }
+    let options = git.join("rebase-apply/apply-opt");
+    if is_new(&options, since) && !only_applies(&options) {
+        found.push(aside(
+            &options,
+            "options of an unfinished `git am` that write elsewhere appeared",
+        ));
+    }
+    let start = git.join("BISECT_START");
+    if is_new(&start, since) && !names_commit(&start) {
+        found.push(aside(&start, "a start of a bisection that is an option of git appeared"));
     }
     let names = git.join("BISECT_NAMES");
     if is_new(&names, since) && !is_quoted(&names) {
@@ -175,6 +190,27 @@ fn has_plain_options(file: &Path) -> bool {
             || key.trim() == "strategy-option"
             || (key.trim() == "strategy" && STRATEGIES.contains(&value.trim()))
     })
+}
+
+/// Whether the options that `git am` passes on say only how patches are applied. Others name files that
+/// `git apply` writes, wherever they are.
+fn only_applies(file: &Path) -> bool {
+    let text = read_bytes(file, LARGEST).unwrap_or_else(|_| b"x".to_vec());
+    let Ok(text) = String::from_utf8(text) else { return false };
+    let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    is_quoted(file)
+        && !text.contains('\\')
+        && text.split('\'').skip(1).step_by(2).all(|option| {
+            APPLY.contains(&option)
+                || APPLY_WITH.iter().any(|start| option.starts_with(start))
+                || option.strip_prefix("-C").is_some_and(is_number)
+                || option.strip_prefix("-p").is_some_and(is_number)
+        })
+}
+
+/// Whether a file names one commit or branch, and no option.
+fn names_commit(file: &Path) -> bool {
+    read_bytes(file, LARGEST).is_ok_and(|text| !text.trim_ascii().starts_with(b"-"))
 }
 
 /// Whether what a host's git writes about linked worktrees is all that is there. A user may add one
@@ -254,6 +290,29 @@ mod tests {
         assert_eq!(sweep(&git, &before, now).len(), 1);
         assert_eq!(std::fs::read_to_string(&list).unwrap(), "exec make\npick 1\n");
         assert_eq!(sweep(&git, &before, now), []);
+    }
+
+    #[test]
+    fn only_options_that_apply_patches_stay() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("apply-opt");
+        for (text, harmless) in [
+            ("\n", true),
+            (" '-C1' '-p2' '--whitespace=fix' '--reject'\n", true),
+            (" '--directory=sub'\n", true),
+            (" '--build-fake-ancestor=/home/u/.profile'\n", false),
+            (" '--build-f=x'\n", false),
+            (" '--unsafe-paths'\n", false),
+            (" '-p1R'\n", false),
+            (" '-C1' x\n", false),
+            (" '--whitespace=fix''\\''x'\n", false),
+            ("--unsafe-paths", false),
+            (" '-C1", false),
+        ] {
+            std::fs::write(&file, text).unwrap();
+            assert_eq!(only_applies(&file), harmless, "{text}");
+        }
+        assert!(!only_applies(&dir.path().join("absent")));
     }
 
     #[test]

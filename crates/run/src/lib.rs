@@ -42,6 +42,7 @@ mod execute;
 mod frozen;
 mod git_state;
 mod layers;
+mod hard_links;
 mod learn;
 mod lossless;
 mod monitor;

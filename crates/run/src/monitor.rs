@@ -26,6 +26,7 @@ use sandbox::{
 
 use crate::bounded::Bounded;
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
+use crate::hard_links::HardLinks;
 use crate::learn::Learned;
 use crate::network::{Network, ProxyMessage};
 use crate::new_names::NewNames;
@@ -42,6 +43,7 @@ pub(crate) struct Monitor<'a, 's> {
     protections: Protections<'a>,
     quiet: QuietList<'a>,
     pub(crate) new_names: NewNames,
+    hard_links: HardLinks<'a>,
     /// The directories of `PATH`.
     programs: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
@@ -102,7 +104,7 @@ impl<'a, 's> Monitor<'a, 's> {
         run: String,
         sink: &'s mut Sink<'s>,
     ) -> Self {
-        let Prepared { setup, plan, network, .. } = prepared;
+        let Prepared { setup, machine, plan, network, .. } = prepared;
         let policy = &setup.loaded.policy;
         Self {
             setup,
@@ -112,6 +114,7 @@ impl<'a, 's> Monitor<'a, 's> {
             }),
             quiet: QuietList::new(policy, &setup.context),
             new_names,
+            hard_links: HardLinks::new(&machine.marked),
             programs: programs(plan, &setup.context),
             unseen: Bounded::default(),
             looked_at: BTreeSet::new(),
@@ -166,6 +169,8 @@ impl<'a, 's> Monitor<'a, 's> {
         if attempt.operation == Operation::Connect {
             return Some(explainer.connection(&path));
         }
+        // A file is denied for the name under which it is protected.
+        let path = self.hard_links.changed_by(attempt.operation, &path).cloned().unwrap_or(path);
         Some(explainer.explain(access, &path, attempt.operation == Operation::MakeDirectory))
     }
 
@@ -255,6 +260,7 @@ impl Rules for Monitor<'_, '_> {
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
         self.new_names.forbids(&self.protections, path, operation)
+            || self.hard_links.changed_by(operation, path).is_some()
     }
 
     fn moves(&mut self, from: &AbsPath, to: &AbsPath) -> bool {

@@ -36,6 +36,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) since: Option<SystemTime>,
     pub(crate) workspace: AbsPath,
     pub(crate) home: AbsPath,
+    /// After a run: what the configurations that are there now make git read and run in the workspace.
+    pub(crate) named: Vec<(AbsPath, Role)>,
     /// What the user's own configuration makes git read and run in every repository, once it is
     /// asked for.
     pub(crate) users: Option<Vec<Named>>,
@@ -59,6 +61,7 @@ impl<'a> Scan<'a> {
             since: None,
             workspace: context.workspace.clone(),
             home: context.home.clone(),
+            named: Vec::new(),
             users: None,
         }
     }
@@ -324,11 +327,12 @@ impl<'a> Scan<'a> {
 
     /// A file that says where the git directory is.
     fn git_link(&mut self, path: &AbsPath) {
-        if self.since.is_none()
-            && let Some(git) = facts::linked_git_dir(path.parent().as_path())
+        if let Some(git) = facts::linked_git_dir(path.parent().as_path())
             && let Ok(git) = self.resolver.resolve(&git)
         {
-            self.names_in(&git, GIT_NAMES.iter().map(Path::new));
+            if self.since.is_none() {
+                self.names_in(&git, GIT_NAMES.iter().map(Path::new));
+            }
             self.named_by(&git, &path.parent());
         }
     }
@@ -338,9 +342,9 @@ impl<'a> Scan<'a> {
             let Ok(path) = AbsPath::lexical(&git.as_path().join(name)) else { continue };
             self.mark_there(&path, Mark::ReadOnly);
         }
-        match self.since {
-            None => self.named_by(git, &git.parent()),
-            Some(since) => self.inside_git(git, since),
+        self.named_by(git, &git.parent());
+        if let Some(since) = self.since {
+            self.inside_git(git, since);
         }
     }
 
@@ -458,6 +462,10 @@ impl<'a> Scan<'a> {
         if !path.is_within(&self.workspace) && !target.is_within(&self.workspace) {
             return;
         }
+        if self.since.is_some() {
+            self.named.extend([(path, role), (target, role)]);
+            return;
+        }
         links.retain(|link| link.is_within(&self.workspace));
         for link in links {
             self.mark_there(&link, Mark::ReadOnly);
@@ -498,6 +506,11 @@ fn may_hold_more(path: &AbsPath, since: SystemTime) -> bool {
 
 fn is_program(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.mode() & 0o111 != 0)
+}
+
+/// Whether git runs a file of this name in a directory of hooks.
+pub(crate) fn is_hook(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| HOOKS.iter().any(|hook| name == *hook))
 }
 
 /// The hooks that git knows.

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use agents::Agent;
 use model::{AbsPath, Level, PrivateLayer};
+use facts::git_config::Role;
 use plan::toolchain::Use;
 use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Worktree};
 use policy::{Context, Policy};
@@ -282,6 +283,8 @@ pub(crate) struct Now {
     pub(crate) heads: Vec<AbsPath>,
     /// Files that the user's own build acts on.
     pub(crate) build: BuildFiles,
+    /// What configurations make git read and run in the workspace.
+    pub(crate) named: Vec<(AbsPath, Role)>,
 }
 
 /// Protected names that exist now where the run may write.
@@ -291,7 +294,12 @@ pub(crate) fn protected_now(
     grants: &[Grant],
     since: SystemTime,
 ) -> Now {
-    look_now(policy, context, &swept(roots(policy, context, grants)), since)
+    let mut scan = Scan { since: Some(since), ..Scan::new(policy, context) };
+    for dir in swept(roots(policy, context, grants)) {
+        scan.look_through(&dir);
+    }
+    scan.checkout_above();
+    scan.now()
 }
 
 /// The trees in which a run can have left something. Entries of `/proc` and `/sys` are no one's files, and
@@ -313,8 +321,15 @@ pub(crate) fn look_now(
     for dir in dirs {
         scan.look_through(dir);
     }
-    let Scan { marked, unreadable, heads, build, .. } = scan;
-    Now { marked, unreadable, heads, build }
+    scan.now()
+}
+
+impl Scan<'_> {
+    fn now(mut self) -> Now {
+        self.bare_repositories();
+        let Self { marked, unreadable, heads, build, named, .. } = self;
+        Now { marked, unreadable, heads, build, named }
+    }
 }
 
 /// The trees that may contain entries to hide or protect.

@@ -17,8 +17,8 @@ use crate::aside::{Opened, aside};
 use crate::git_state::{self, Unfinished};
 use crate::new_names::{NewNames, is_directory, repository};
 use crate::references::Recorded;
-use crate::survey;
-use facts::git_config::is_harmless;
+use crate::{scan, survey};
+use facts::git_config::{Role, is_harmless};
 
 use crate::build_files::BuildFiles;
 use crate::events::Tampering;
@@ -56,6 +56,7 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
     let elsewhere = survey::look_now(policy, context, &repositories, since);
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
+    now.named.extend(elsewhere.named);
     // A file in an unreadable directory can still be used by its name.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
@@ -74,6 +75,7 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
         now.marked.extend(inside.marked);
         now.heads.extend(inside.heads);
         now.build.extend(inside.build);
+        now.named.extend(inside.named);
         now.unreadable.extend(inside.unreadable);
     }
     for marked in &now.marked {
@@ -84,6 +86,9 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
     for dir in &now.heads {
         let known = new_names.was_repository(dir) || is_old_inside_git(dir.as_path(), since);
         found.extend(disarm(dir.as_path(), known.then_some(since)));
+    }
+    for (path, role) in &now.named {
+        found.extend(named_later(path, *role, new_names, since));
     }
     let is_git = |marked: &&Marked| marked.mark == Mark::Pinned && marked.entry == Entry::Directory;
     let gits = now.marked.iter().filter(is_git).map(|marked| &marked.path);
@@ -148,6 +153,31 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
         Some((_, below)) if below == Path::new("objects/info/alternates") => Vec::new(),
         _ => vec![aside(path, "a protected name appeared")],
     }
+}
+
+/// Moves aside what the run wrote, and git reads or runs because of a configuration that was changed
+/// while the run went on. What a configuration named before was protected.
+fn named_later(
+    path: &AbsPath,
+    role: Role,
+    new_names: &NewNames,
+    since: SystemTime,
+) -> Vec<Tampering> {
+    let is_new = |path: &Path| is_new(path, since);
+    let file = path.as_path();
+    if new_names.is_old(path) || file.symlink_metadata().is_err() {
+        return Vec::new();
+    }
+    if role == Role::Hooks && is_directory(path) {
+        // The names of programs: a checkout, and what is a template of one, has other files as well.
+        let is_hook = |hook: &Path| is_new(hook) && scan::is_hook(hook);
+        let inside = ["", "hooks"].map(|name| file.join(name));
+        return inside.iter().flat_map(|dir| foreign_hooks(dir, is_hook)).collect();
+    }
+    if is_directory(path) || !is_new(file) {
+        return Vec::new();
+    }
+    vec![aside(file, "a file appeared that a git configuration names, and git reads or runs it")]
 }
 
 /// Moves aside what may run as a hook. `counts` says which entries are meant.

@@ -712,6 +712,7 @@ pub(crate) enum Resource {
     Data = libc::RLIMIT_DATA as u32,
     Descriptors = libc::RLIMIT_NOFILE as u32,
     FileSize = libc::RLIMIT_FSIZE as u32,
+    PendingSignals = libc::RLIMIT_SIGPENDING as u32,
     Processes = libc::RLIMIT_NPROC as u32,
 }
 
@@ -861,6 +862,14 @@ pub(crate) fn lower_limit(resource: Resource, value: u64) -> io::Result<()> {
     let limit = libc::rlimit { rlim_cur: now.rlim_cur.min(hard), rlim_max: hard };
     // SAFETY: the limit lives through the call, which only reads it.
     check(c_long::from(unsafe { libc::setrlimit(resource as _, &raw const limit) }))
+}
+
+/// Halves a limit.
+pub(crate) fn halve_limit(resource: Resource) -> io::Result<()> {
+    let mut now = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the limit lives through the call, which fills it.
+    check(c_long::from(unsafe { libc::getrlimit(resource as _, &raw mut now) }))?;
+    if now.rlim_cur == libc::RLIM_INFINITY { Ok(()) } else { limit(resource, now.rlim_cur / 2) }
 }
 
 /// Takes every capability out of the bounding set.

@@ -438,3 +438,22 @@ fn references_that_the_host_moved_are_told_from_those_that_the_run_may_have_move
         assert!(ran.stderr.contains("git update-ref refs/heads/main"), "{ran:?}");
     }
 }
+
+/// `git am` passes its options to `git apply`, one of which writes any file of the user.
+#[test]
+fn an_unfinished_am_writes_nothing_elsewhere_when_it_is_continued() {
+    let leave = "
+        git checkout -q -b f; echo a > a; git add a; git commit -qm base
+        echo b > a; git commit -qam one; echo c > a; git commit -qam two
+        git format-patch -q --full-index -o p -2; git checkout -q --detach f~1
+        mkdir .git/rebase-apply; mv p/0001* .git/rebase-apply/0001; mv p/0002* .git/rebase-apply/0002
+        cd .git/rebase-apply; echo 1 > next; echo 2 > last; : > applying; echo t > threeway
+        for name in quiet keep scissors no-verify; do echo f > $name; done
+        echo t > sign; echo t > utf8; : > messageid; git rev-parse HEAD > abort-safety
+        printf \" '--build-fake-ancestor=PWNED'\" > apply-opt
+    ";
+    for who in users() {
+        let (_, ran) = assert_disarmed(who, CHECKOUT, leave, "git am --skip");
+        assert_eq!(ran.events("tampering").len(), 1, "{ran:?}");
+    }
+}

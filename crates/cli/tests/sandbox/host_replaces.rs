@@ -250,3 +250,53 @@ fn without_intercepted_calls_strict_deny_refuses_to_run() {
         assert!(ran.stderr.contains("strict_deny"), "{ran:?}");
     }
 }
+
+/// What a configuration names is protected from the start. One that the host changes during a run may name
+/// other files, which the run has written by then, or writes later.
+#[test]
+fn what_a_configuration_names_that_the_host_changes_meanwhile_does_not_stay() {
+    let hook = "mkdir -p .githooks; printf '#!/bin/sh\\ntouch PWNED\\n' > .githooks/pre-commit
+        chmod 755 .githooks/pre-commit";
+    let included = "printf '[core]\\n\\tfsmonitor = touch PWNED;\\n' > more";
+    let program =
+        "mkdir -p tools; printf '#!/bin/sh\\ntouch PWNED\\n' > tools/x; chmod 755 tools/x";
+    for who in users() {
+        for (host_does, run_does, then) in [
+            ("git config core.hooksPath .githooks", hook, "git commit -q --allow-empty -m x"),
+            (
+                "git config --global core.hooksPath .githooks",
+                hook,
+                "git commit -q --allow-empty -m x",
+            ),
+            ("git config --global include.path $PWD/more", included, "git status"),
+            ("git config include.path ../more", included, "git status"),
+            ("git config core.fsmonitor ./tools/x", program, "git status"),
+            // It holds in a repository that the run creates, too.
+            (
+                "git config --global core.hooksPath .githooks",
+                "git init -q sub; cd sub; mkdir .githooks; cp /bin/true .githooks/pre-commit
+                printf '#!/bin/sh\\ntouch PWNED\\n' > .githooks/pre-commit; chmod 755 .githooks/*",
+                "cd sub; git commit -q --allow-empty -m x",
+            ),
+        ] {
+            let env = TestEnv::new(who);
+            env.configure("[violation]\naction = \"deny\"\n");
+            env.prepare(CHECKOUT);
+            let mark = env.path("PWNED");
+            let marking = |text: &str| text.replace("PWNED", &mark.display().to_string());
+            let mut host =
+                host(&env, &format!("until_there ready; {}; touch configured", marking(host_does)));
+            let script =
+                format!("{UNTIL_MOUNTED}\ntouch ready; until_there configured; {run_does}");
+            let ran = env.run(&[], &marking(&script));
+            assert!(host.wait().unwrap().success(), "{host_does}");
+            let after = env.bare(&marking(then));
+            assert!(!mark.exists(), "{host_does}: {ran:?} {after:?}");
+            assert!(!ran.events("tampering").is_empty(), "{host_does}: {ran:?}");
+            // Without a sandbox it would have acted.
+            env.prepare(&marking(&format!("({host_does}); {run_does}")));
+            env.bare(&marking(then));
+            assert!(mark.exists(), "{host_does}: it does nothing without a sandbox");
+        }
+    }
+}

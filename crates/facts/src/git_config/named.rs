@@ -30,6 +30,10 @@ pub enum Role {
     Word,
 }
 
+/// How many configurations are read because another includes them. One that includes itself under more
+/// and more names would keep the reader for ever.
+const MOST: usize = 1000;
+
 /// How deep git follows configurations that include others.
 const DEPTH: usize = 10;
 
@@ -63,7 +67,7 @@ fn collect(
     seen: &mut BTreeSet<PathBuf>,
     named: &mut Vec<Named>,
 ) {
-    if !seen.insert(config.to_path_buf()) {
+    if seen.len() >= MOST || !seen.insert(config.to_path_buf()) {
         return;
     }
     for line in read(config).unwrap_or_default().lines {

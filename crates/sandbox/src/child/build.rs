@@ -42,6 +42,22 @@ fn has_own_pid_max() -> bool {
     number().zip(number()).is_some_and(|version| version >= (6, 14))
 }
 
+/// The kernel counts a user's inotify watches in all namespaces together. A run that took all of them
+/// would take them from the user's editor, and from other supervisors. So it gets half.
+fn leave_watches_to_the_host() {
+    for (host, own) in [
+        ("max_user_instances", "max_inotify_instances"),
+        ("max_user_watches", "max_inotify_watches"),
+    ] {
+        let most = std::fs::read_to_string(format!("/proc/sys/fs/inotify/{host}"));
+        let Some(most) = most.ok().and_then(|text| text.trim().parse::<u32>().ok()) else {
+            continue;
+        };
+        // It fails where `/proc/sys` is read-only.
+        let _ = std::fs::write(format!("/proc/sys/user/{own}"), (most / 2).to_string());
+    }
+}
+
 /// The second thread of the first process, and the channels to and from it.
 struct SecondThread {
     thread: io::Result<JoinHandle<()>>,
@@ -95,6 +111,7 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     sys::make_room_for_descriptors(socket.as_fd(), DESCRIPTORS);
     let second = SecondThread::start();
     let ready = blocked.and(parent_death).and_then(|()| map_user(user));
+    leave_watches_to_the_host();
     // Without orders the supervisor is gone, and no one is left to report to.
     let Ok(Some(orders)) = prefork::receive(&socket) else { sys::exit_now(1) };
     // They live as long as the process, and so does everything that borrows from them.

@@ -395,8 +395,11 @@ impl<'a> Child<'a> {
 
     fn limit(&self) -> io::Result<()> {
         let limits = &self.orders.plan.limits;
-        // A core file would carry memory out of the run.
-        sys::limit(Resource::Core, 0)?;
+        // A core file would carry memory out of the run. With 1 instead of 0 there is none either, and
+        // the kernel does not start the program that `core_pattern` may name, which runs on the host.
+        sys::limit(Resource::Core, 1)?;
+        // The kernel counts a user's pending signals in all namespaces together.
+        sys::halve_limit(Resource::PendingSignals)?;
         sys::lower_limit(Resource::Descriptors, limits.descriptors)?;
         if let Some(size) = limits.file_size {
             sys::lower_limit(Resource::FileSize, size.0)?;

@@ -14,6 +14,7 @@ use super::sockets::{self, Sockets};
 use super::tree::{Tree, Word, answer};
 use super::{ALLOW, Program, program};
 use crate::observe::syscalls::numbers;
+use crate::sys::Resource;
 
 /// What the filter has to know about the rest of the sandbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +35,7 @@ pub(super) fn rules(what: Closed) -> Vec<(c_long, Tree)> {
     rules.push((libc::SYS_ioctl, terminal()));
     rules.extend(sockets::rules(what.sockets));
     rules.push((libc::SYS_personality, personality()));
+    rules.extend(core_limit());
     if !what.user_namespaces {
         rules.extend(namespaces());
     }
@@ -153,6 +155,15 @@ fn personality() -> Tree {
     let others = !(PER_LINUX32 | UNAME26 | ADDR_NO_RANDOMIZE);
     let asked = Word::low(0);
     asked.is(u32::MAX).choose(ALLOW, asked.any(others).choose(answer(libc::EPERM), ALLOW))
+}
+
+/// The limit for core files stays at 1, at which the kernel starts no program for them. Programs that set
+/// it to 0 are told that it worked: there is no core file either way.
+fn core_limit() -> [(c_long, Tree); 2] {
+    let core = Resource::Core as u32;
+    let old = Word::low(0).is(core).choose(answer(0), ALLOW);
+    let sets = Word::low(2).is(0).choose(Word::high(2).is(0).choose(ALLOW, answer(0)), answer(0));
+    [(libc::SYS_setrlimit, old), (libc::SYS_prlimit64, Word::low(1).is(core).choose(sets, ALLOW))]
 }
 
 /// No new namespaces.
