@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args as ClapArgs, CommandFactory, Parser, Subcommand, ValueEnum};
 use model::{Attribution, Enforcement, Level};
+use run::ViolationAction;
 
 use crate::setup::Options;
 
@@ -53,6 +54,7 @@ pub(crate) enum Verb {
         ringwall run --allow-domain registry.example.org -- npm ci\n  \
         ringwall run --allow-read ../shared -- make\n  \
         ringwall run --publish 3000 -- npm run dev   reach its server at localhost:3000\n  \
+        ringwall run -e DATABASE_URL -e CI=1 -- npm test\n  \
         ringwall run --learn -- cargo build   print the configuration that this command needs\n  \
         ringwall run --plan -- claude         print what would be allowed, and run nothing")]
     Run(RunArgs),
@@ -99,16 +101,25 @@ pub(crate) enum Verb {
         after_long_help = "Examples:\n  ringwall policy show\n  ringwall policy check"
     )]
     Policy(PolicyVerb),
-    /// Allow a path or a host, by adding it to ringwall.toml
+    /// Allow a path, a host, a port or a variable, by adding it to ringwall.toml
     ///
     /// Comments and the order of the file are kept.
-    #[command(
-        subcommand,
-        after_long_help = "Examples:\n  \
+    ///
+    /// A grant that gives away more than it seems to, such as a private key or the socket of a container
+    /// service, is confirmed on the terminal, or with `--yes`.
+    #[command(after_long_help = "Examples:\n  \
         ringwall grant read ../shared\n  \
-        ringwall grant domain registry.example.org"
-    )]
-    Grant(GrantVerb),
+        ringwall grant domain registry.example.org\n  \
+        ringwall grant --last     choose among the grants that the last run lacked\n  \
+        ringwall grant --list     print every grant with its file and line")]
+    Grant(GrantArgs),
+    /// Take a grant back, by removing it from ringwall.toml
+    ///
+    /// Comments and the order of the file are kept.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall revoke read ../shared\n  \
+        ringwall revoke port 5432")]
+    Revoke(RevokeArgs),
     /// Show what a project's ringwall.toml allows, and trust it
     ///
     /// Lines of a project's file that allow more than your own configuration have no effect until
@@ -216,6 +227,13 @@ pub(crate) struct RunArgs {
     /// Allow connections to a host, for this run only
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_domain: Vec<String>,
+    /// Pass an environment variable, or set it to a value, for this run only
+    #[arg(short = 'e', long = "env", value_name = "VAR[=VALUE]")]
+    pub(crate) env: Vec<std::ffi::OsString>,
+    /// What a violation does: stop the run, or only fail the call
+    /// [default: stop; deny for a shell in which you type]
+    #[arg(long, value_name = "stop|deny", value_parser = actions())]
+    pub(crate) on_violation: Option<ViolationAction>,
     /// Write events as JSON lines to a file or an open file descriptor
     #[arg(long, value_name = "FILE|fd:N")]
     pub(crate) events: Option<String>,
@@ -243,6 +261,14 @@ pub(crate) struct RunArgs {
     /// The command and its arguments
     #[arg(last = true, value_name = "COMMAND", required = true)]
     pub(crate) command: Vec<std::ffi::OsString>,
+}
+
+/// What a violation can do.
+fn actions() -> impl TypedValueParser<Value = ViolationAction> {
+    PossibleValuesParser::new(["stop", "deny"]).map(|name| match name.as_str() {
+        "deny" => ViolationAction::Deny,
+        _ => ViolationAction::Stop,
+    })
 }
 
 /// The mechanisms that enforce, strongest first.
@@ -377,6 +403,46 @@ pub(crate) enum PolicyVerb {
     Schema,
 }
 
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+pub(crate) struct GrantArgs {
+    /// Print every grant, with the file and the line that it is in
+    #[arg(long, conflicts_with = "last")]
+    pub(crate) list: bool,
+    /// Propose grants for what the last run in this workspace was denied
+    #[arg(long)]
+    pub(crate) last: bool,
+    #[command(subcommand)]
+    pub(crate) verb: Option<GrantVerb>,
+}
+
+/// What `revoke` takes back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GrantKind {
+    /// A path that can be read
+    Read,
+    /// A path that can be written
+    Write,
+    /// A Unix socket of the host
+    Unix,
+    /// A host
+    Domain,
+    /// An environment variable
+    Env,
+    /// A port of the host's loopback
+    Port,
+}
+
+#[derive(Debug, ClapArgs)]
+pub(crate) struct RevokeArgs {
+    /// What kind of grant it is
+    pub(crate) kind: GrantKind,
+    /// The path, the host, the variable or the port
+    pub(crate) value: String,
+    #[command(flatten)]
+    pub(crate) target: GrantTarget,
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantVerb {
     /// Allow reading a path and everything below it
@@ -384,6 +450,9 @@ pub(crate) enum GrantVerb {
     Read {
         /// The path
         path: String,
+        /// Grant what gives away more than it seems to without asking
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         target: GrantTarget,
     },
@@ -392,6 +461,9 @@ pub(crate) enum GrantVerb {
     Write {
         /// The path
         path: String,
+        /// Grant what gives away more than it seems to without asking
+        #[arg(long)]
+        yes: bool,
         #[command(flatten)]
         target: GrantTarget,
     },
@@ -413,6 +485,22 @@ pub(crate) enum GrantVerb {
     Domain {
         /// The host
         name: String,
+        #[command(flatten)]
+        target: GrantTarget,
+    },
+    /// Pass an environment variable into runs; a final `*` stands for any ending
+    #[command(after_long_help = "Example:\n  ringwall grant env DATABASE_URL")]
+    Env {
+        /// The name of the variable
+        name: String,
+        #[command(flatten)]
+        target: GrantTarget,
+    },
+    /// Allow connections to a port of the host's loopback, such as a database
+    #[command(after_long_help = "Example:\n  ringwall grant port 5432")]
+    Port {
+        /// The port
+        number: String,
         #[command(flatten)]
         target: GrantTarget,
     },

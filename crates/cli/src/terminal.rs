@@ -49,6 +49,18 @@ pub(crate) fn details(rows: &[(&str, String)]) {
     write_error(&aligned(rows, error_colour()));
 }
 
+/// Writes a finished text to standard error: what [`warning_text`] made, or sequences that control the
+/// terminal.
+pub(crate) fn error_text(text: &str) {
+    write_error(text);
+}
+
+/// A message with its lines of details, as `warning` and `details` print them.
+pub(crate) fn warning_text(text: &str, rows: &[(&str, String)]) -> String {
+    let colour = error_colour();
+    labelled("warning:", Paint::BoldYellow, text, colour) + &aligned(rows, colour)
+}
+
 fn write_error(text: &str) {
     if BOUNDED.load(Ordering::Relaxed) {
         write_with_patience(text);

@@ -65,7 +65,14 @@ fn mistake(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
                     .hint(format!("run this instead: {corrected}")),
             )
         }
-        ErrorKind::ValueValidation => Some(Failure::usage(error.source()?)),
+        ErrorKind::ValueValidation => {
+            let source = error.source()?;
+            if source.is::<std::num::ParseIntError>() {
+                let typed = context(error, ContextKind::InvalidValue)?;
+                return Some(Failure::usage(format!("`{typed}` is not a whole number")));
+            }
+            Some(Failure::usage(source))
+        }
         _ => None,
     }
 }

@@ -27,7 +27,7 @@ mod trust;
 mod tests;
 
 pub use check::check;
-pub use grant::{Grant, GrantError, Granted, grant};
+pub use grant::{Grant, GrantError, Granted, Revoked, grant, revoke};
 pub use keys::rows;
 pub use layer::Explicit;
 pub use load::{

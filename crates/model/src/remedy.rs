@@ -20,6 +20,16 @@ pub enum Remedy {
         entry: String,
         /// The file that gets the entry.
         file: PathBuf,
+        /// What it gives away, where that is more than a grant should give by accident. `ringwall grant`
+        /// asks then, and the grant is shown but not proposed.
+        asks: Option<String>,
+    },
+    /// The user grants a port of the host's loopback.
+    GrantPort {
+        /// The port.
+        port: u16,
+        /// The file that gets the entry.
+        file: PathBuf,
     },
     /// The user grants a socket of the host.
     GrantUnix {
@@ -79,8 +89,22 @@ impl Remedy {
             Self::GrantDomain { rule, .. } => {
                 Some(format!("ringwall grant domain {}", shell_word(&rule.to_string())))
             }
+            Self::GrantPort { port, .. } => Some(format!("ringwall grant port {port}")),
             Self::Quoted { command, .. } => command.clone(),
             Self::Configure { .. } | Self::RemoveEntry(_) | Self::Run(_) | Self::Advice(_) => None,
+        }
+    }
+
+    /// The same command, if it may be proposed to someone who does not look closely.
+    pub fn proposed(&self) -> Option<String> {
+        self.command().filter(|_| self.asks().is_none())
+    }
+
+    /// What the grant gives away, if that is for a person to decide.
+    pub fn asks(&self) -> Option<&str> {
+        match self {
+            Self::Grant { asks, .. } => asks.as_deref(),
+            _ => None,
         }
     }
 }
@@ -94,9 +118,17 @@ impl fmt::Display for Remedy {
             write!(f, "the user can allow it with `{command}`, which ")?;
         }
         match self {
-            Self::Grant { access, entry, file, .. } => {
+            Self::Grant { access, entry, file, asks, .. } => {
                 let file = file.display();
-                write!(f, "adds {entry} to allow_{access} under [filesystem] in {file}")
+                write!(f, "adds {entry} to allow_{access} under [filesystem] in {file}")?;
+                match asks {
+                    Some(what) => write!(f, "; it {what}"),
+                    None => Ok(()),
+                }
+            }
+            Self::GrantPort { port, file } => {
+                let file = file.display();
+                write!(f, "sets `network.allow_local_ports = [{port}]` in {file}")
             }
             Self::GrantUnix { entry, file, .. } => {
                 write!(f, "adds {entry} to allow_unix under [network] in {}", file.display())
@@ -133,6 +165,7 @@ mod tests {
             path: "/a b".into(),
             entry: "\"/a b\"".into(),
             file: "/p/ringwall.toml".into(),
+            asks: None,
         };
         assert_eq!(grant.command().as_deref(), Some("ringwall grant read '/a b'"));
         let sentence = "the user can allow it with `ringwall grant read '/a b'`, which adds \

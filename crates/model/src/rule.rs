@@ -53,6 +53,8 @@ rules! {
     DenyRead = "filesystem.deny_read",
     /// `deny_write` under `[filesystem]`.
     DenyWrite = "filesystem.deny_write",
+    /// The user could not do it outside either.
+    HostPermissions = "host-permissions",
     /// A host must be readable.
     HostName = "host-name",
     /// No tool may wait for a person.

@@ -23,6 +23,7 @@ use model::{
     WhyTemporary,
 };
 
+pub use environment::{certificate_files, left_out as variables_left_out};
 pub use explain::Explainer;
 pub use ports::{too_many_ports, unpublishable};
 pub use protections::{GIT_NAMES, Mark, Protections};
@@ -54,6 +55,8 @@ pub struct Machine {
     pub events_file: Option<AbsPath>,
     /// The environment of the caller.
     pub environment: Vec<(OsString, OsString)>,
+    /// Variables that the user sets for the run.
+    pub set_by_user: Vec<(OsString, OsString)>,
     /// The repository of a linked worktree.
     pub worktree: Option<Worktree>,
     /// The author of the user's commits.

@@ -65,6 +65,11 @@ impl<'a> QuietList<'a> {
         in_config_dir && !guarded
     }
 
+    /// Whether only someone who wants a well-known secret touches a path, the system's or the user's.
+    pub fn is_secret(&self, path: &AbsPath) -> bool {
+        is_system_secret(path) || secret(path, &self.context.home).is_some()
+    }
+
     /// Files that programs look for in every directory above the one they work in.
     fn above_workspace(&self, path: &AbsPath) -> bool {
         let above = self.context.workspace.as_path().ancestors().skip(1);
@@ -77,9 +82,7 @@ impl<'a> QuietList<'a> {
 
     /// A path of the system, unless it contains the workspace or the home directory.
     fn in_system(&self, path: &AbsPath) -> bool {
-        // `/etc/shadow-` and `/etc/sudoers.d` are as secret as the files they are named after.
-        let text = path.as_path().to_string_lossy();
-        if SECRET_SYSTEM.iter().any(|secret| text.starts_with(secret)) {
+        if is_system_secret(path) {
             return false;
         }
         let holds = |place: &str, dir: &AbsPath| dir.as_path().starts_with(place);
@@ -98,6 +101,12 @@ impl<'a> QuietList<'a> {
         let common = QUIET_HOME.iter().any(|quiet| below.starts_with(quiet));
         common && (secret(path, &self.context.home).is_none() || is_commonly_read(below))
     }
+}
+
+/// `/etc/shadow-` and `/etc/sudoers.d` are as secret as the files they are named after.
+fn is_system_secret(path: &AbsPath) -> bool {
+    let text = path.as_path().to_string_lossy();
+    SECRET_SYSTEM.iter().any(|secret| text.starts_with(secret))
 }
 
 /// Whether this is the lock with which `git status` refreshes the index of a submodule or of

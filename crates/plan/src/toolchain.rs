@@ -3,6 +3,7 @@
 //! Found by running real builds in the sandbox. A new toolchain is one new row in [`homes`].
 
 pub mod homes;
+pub(crate) mod variables;
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -111,39 +112,6 @@ pub const SYSTEM_PARTS: &[(&str, Use)] = &[
     ("usr/local/etc/npmrc", Use::Settings(Format::Ini)),
     ("usr/local/pip.conf", Use::Settings(Format::Ini)),
     ("usr/pip.conf", Use::Settings(Format::Ini)),
-];
-
-/// Variables that pass into every run: they say how to show things and where toolchains are. A
-/// final `*` matches any ending.
-pub const VARIABLES: &[&str] = &[
-    "CI",
-    "CLICOLOR",
-    "CLICOLOR_FORCE",
-    "COLORTERM",
-    "COLUMNS",
-    "DEBIAN_FRONTEND",
-    "EDITOR",
-    "FORCE_COLOR",
-    "GOFLAGS",
-    "GOTOOLCHAIN",
-    "LANG",
-    "LANGUAGE",
-    "LC_*",
-    "LINES",
-    "LOGNAME",
-    "LS_COLORS",
-    "NO_COLOR",
-    "PAGER",
-    "PATH",
-    "RUSTUP_TOOLCHAIN",
-    "RUST_BACKTRACE",
-    "SHELL",
-    "SOURCE_DATE_EPOCH",
-    "TERM",
-    "TERM_PROGRAM",
-    "TZ",
-    "USER",
-    "VISUAL",
 ];
 
 /// Names that programs commonly look for, wherever they are hidden: in every directory above the

@@ -116,6 +116,19 @@ fn is_token(value: &str) -> bool {
         .any(|word| word.len() >= 20 && TOKENS.iter().any(|start| word.starts_with(start)))
 }
 
+/// Whether a variable of the environment looks like a secret, by its name or by its value. Unlike
+/// names of settings, names of variables are words in capitals with underscores between them.
+pub(crate) fn is_secret_variable(name: &str, value: &str) -> bool {
+    let lower = name.to_lowercase();
+    let parts = ["key", "pass", "cookie"].into_iter().chain(PARTS.iter().copied());
+    let ending = lower.ends_with("_auth") || lower.ends_with("_pat") || lower.ends_with("_pw");
+    let named = ending || parts.into_iter().any(|part| lower.contains(part));
+    // An address with a password in it, or a text that names one.
+    let holds =
+        value.contains("-----BEGIN") || without_users(value).is_some_and(|bare| bare != value);
+    named || is_token(value) || holds
+}
+
 /// Whether a value is no secret although its name says so: a switch, or a reference to a variable,
 /// which the run does not have.
 fn is_harmless(value: &str) -> bool {

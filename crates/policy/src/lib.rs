@@ -12,6 +12,7 @@
 
 mod build_files;
 mod context;
+mod dangerous;
 mod evaluate;
 mod lower;
 mod needs;
@@ -26,6 +27,7 @@ mod toolchain_files;
 
 pub use build_files::{BuildFile, BuildFileTable, BuildFiles, build_files};
 pub use context::{Context, HookedSettings, SettingsContext};
+pub use dangerous::gives_too_much;
 pub use evaluate::{evaluate, remedy, unix_remedy};
 pub use lower::lower;
 pub use needs::needs;

@@ -106,7 +106,7 @@ pub fn connect(rules: &NetworkRules, host: &Host, port: u16) -> Reason {
         None => (Origin::BuiltIn, NOT_GRANTED.to_owned()),
     };
     let (rule, remedy) = if host.is_local() {
-        (Rule::LocalPorts, rules.line(format!("network.allow_local_ports = [{port}]")))
+        (Rule::LocalPorts, Remedy::GrantPort { port, file: rules.grant_file.clone() })
     } else {
         (Rule::AllowedDomains, rules.grant(host, port))
     };

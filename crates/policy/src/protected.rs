@@ -487,6 +487,14 @@ pub fn secret(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
     SECRETS.iter().find(|(place, _)| below.starts_with(place)).map(|(_, what)| *what)
 }
 
+/// What secrets are below a path of the home directory, if there are any.
+pub(crate) fn holds_secrets(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
+    let below = path.as_path().strip_prefix(home.as_path()).ok()?;
+    let below = fold(&below.to_string_lossy()).into_owned();
+    let holds = |place: &str| std::path::Path::new(place).starts_with(&below) && place != below;
+    SECRETS.iter().find(|(place, _)| holds(place)).map(|(_, what)| *what)
+}
+
 #[cfg(test)]
 mod tests {
     use std::path::Path;

@@ -71,6 +71,52 @@ pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<()
     Ok(())
 }
 
+/// The variables of the request. A value that it gives is the user's own, whatever the name is.
+pub(crate) fn pass_variables(setup: &mut Setup, request: &Request) -> Result<(), Error> {
+    for (name, value) in &request.environment {
+        let plain = name.to_string_lossy();
+        if plain.is_empty() || plain.contains(['=', '\0']) {
+            return Err(Error::usage(format!("`{plain}` is not a valid variable name")));
+        }
+        if value.is_none() {
+            let (value, origin) = (plain.into_owned(), Origin::Flag("--env".into()));
+            setup.loaded.policy.environment.pass.push(Sourced { value, origin });
+        }
+    }
+    Ok(())
+}
+
+/// Certificates that variables of the caller name: programs that are told to trust them fail without
+/// them. What else such a variable may name is not granted.
+pub(crate) fn grant_certificates(setup: &mut Setup) {
+    let environment: Vec<_> = std::env::vars_os().collect();
+    for (name, file) in plan::certificate_files(&environment) {
+        let found = setup.resolver.borrow_mut().resolve(&file);
+        let Ok(path) = found else { continue };
+        if !file.is_absolute() || !holds_certificates(path.as_path()) {
+            continue;
+        }
+        let origin = Origin::Environment(name.clone());
+        let value = PathRule::literal(&path);
+        let policy = &mut setup.loaded.policy;
+        policy.filesystem.allow_read.push(Sourced { value, origin: origin.clone() });
+        policy.environment.pass.push(Sourced { value: name, origin });
+    }
+}
+
+/// Whether a file holds certificates, and no private key beside them.
+fn holds_certificates(path: &Path) -> bool {
+    /// More than all certificate authorities of a system take.
+    const MOST: u64 = 4 << 20;
+    let Ok(found) = path.metadata() else { return false };
+    if !found.is_file() || found.len() > MOST {
+        return false;
+    }
+    let Ok(bytes) = std::fs::read(path) else { return false };
+    let text = String::from_utf8_lossy(&bytes);
+    text.contains("CERTIFICATE-----") && !text.contains("PRIVATE KEY-----")
+}
+
 /// The command and this program can be read: the user typed the command, and hooks inside call this
 /// program.
 pub(crate) fn grant_programs(setup: &mut Setup, request: &Request) {

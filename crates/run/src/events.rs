@@ -237,7 +237,7 @@ impl From<Violation> for ViolationFields {
         // A probe has no text, only its rule.
         let text = text.filter(|text| !text.is_empty());
         let remedy = reason.and_then(|reason| reason.instead);
-        let allow = remedy.as_ref().and_then(Remedy::command);
+        let allow = remedy.as_ref().and_then(Remedy::proposed);
         let remedy = remedy.map(|remedy| remedy.to_string());
         Self { class, operation, path, program, rule, origin, text, remedy, allow }
     }

@@ -7,12 +7,13 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, ByteSize, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Origin, Record, Verdict, shell_word};
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
 
 use crate::build_files::BuildFileChange;
 use crate::events::{Changed, Class, Ending, Event, Tampering, Violation};
+use crate::git_locks;
 use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
 use crate::note::{self, Recovered};
@@ -21,6 +22,7 @@ use crate::publish;
 use crate::references::Moved;
 use crate::report::{NOT_FOUND, Report, STOPPED, ending};
 use crate::request::{Error, Request};
+use crate::suspects::Suspect;
 use crate::sweep::{self, Swept};
 
 /// Runs a command in this process and waits for its end. `events` gets every event as it happens.
@@ -71,10 +73,15 @@ impl Run<'_> {
         for dir in machine.worktree.iter().flat_map(|worktree| &worktree.missing) {
             std::fs::create_dir_all(dir.as_path()).map_err(Error::unavailable)?;
         }
-        let action = if self.request.learn {
-            ViolationAction::Deny
-        } else {
-            setup.loaded.policy.violation.action.value
+        let configured = &setup.loaded.policy.violation.action;
+        let action = match self.request.on_violation {
+            _ if self.request.learn => ViolationAction::Deny,
+            Some(action) => action,
+            // A person sees what is denied, and would lose the whole session.
+            None if self.request.interactive && configured.origin == Origin::BuiltIn => {
+                ViolationAction::Deny
+            }
+            None => configured.value,
         };
         let mut monitor =
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
@@ -110,8 +117,14 @@ impl Run<'_> {
                     let mut found = self.sweep(&mut monitor);
                     found.tampering.splice(0..0, recovered);
                     let exit = failed.exit_code();
-                    let report =
-                        self.report(&monitor, None, (exit, Ending::Failed), found, notices);
+                    let report = self.report(
+                        &monitor,
+                        None,
+                        (exit, Ending::Failed),
+                        Vec::new(),
+                        found,
+                        notices,
+                    );
                     failed.report = Some(Box::new(report));
                 }
                 let (run, error) = (monitor.run.clone(), failed.message.clone());
@@ -134,8 +147,14 @@ impl Run<'_> {
         if exit == 0 && found.tampering.iter().any(|tampering| tampering.moved_to.is_none()) {
             exit = STOPPED;
         }
-        let recorded = self.record_end(&monitor, &found.tampering, &mut notices);
-        let report = self.report(&monitor, Some(&outcome), (exit, end), found, notices);
+        let failed = exit != 0 && end == Ending::Exited && !self.request.interactive;
+        let suspects = match failed || self.request.learn {
+            true => monitor.suspects(&self.prepared.variables_left_out),
+            false => Vec::new(),
+        };
+        let recorded = self.record_end(&monitor, &suspects, &found.tampering, &mut notices);
+        let ended = (exit, end);
+        let report = self.report(&monitor, Some(&outcome), ended, suspects, found, notices);
         if let Err(error) = recorded {
             return Err(Error { report: Some(Box::new(report)), ..error });
         }
@@ -160,21 +179,20 @@ impl Run<'_> {
         monitor: &Monitor<'_, '_>,
         outcome: Option<&Outcome>,
         (exit, end): (u8, Ending),
+        suspects: Vec<Suspect>,
         found: Found,
         mut notices: Vec<String>,
     ) -> Report {
         let context = &self.prepared.setup.context;
-        if exit != 0 && end == Ending::Exited {
-            notices.extend(monitor.looked_at.iter().map(|path| {
-                let allow = policy::remedy(context, model::Access::Read, path);
-                format!("the run does not see {}; {allow}", path.display())
-            }));
-        }
         notices.extend(publish::not_published(&monitor.servers));
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);
         let unseen = monitor.unseen.entries().iter().filter(|_| exit == NOT_FOUND);
+        let left_locks = match end {
+            Ending::Exited | Ending::NotRun => Vec::new(),
+            _ => git_locks::left(context.workspace.as_path(), self.started),
+        };
         let grant = |path: &PathBuf| {
             (path.clone(), policy::remedy(context, model::Access::Read, path).to_string())
         };
@@ -208,7 +226,9 @@ impl Run<'_> {
             unseen_programs: unseen.take(3).map(grant).collect(),
             limited_by: outcome.map_or("", |outcome| outcome.limited_by).into(),
             usage: outcome.map(|outcome| outcome.usage),
-            learned: self.request.learn.then(|| monitor.learned()),
+            learned: self.request.learn.then(|| monitor.learned(&suspects)),
+            suspects: if self.request.learn { Vec::new() } else { suspects },
+            left_locks,
             notices,
         }
     }
@@ -319,6 +339,7 @@ impl Run<'_> {
     fn record_end(
         &self,
         monitor: &Monitor<'_, '_>,
+        suspects: &[Suspect],
         tampering: &[Tampering],
         notices: &mut Vec<String>,
     ) -> Result<(), Error> {
@@ -330,11 +351,24 @@ impl Run<'_> {
             };
             format!("{class}: {} {}", violation.operation.verb(), violation.path)
         };
+        let commands = monitor
+            .violations
+            .iter()
+            .filter_map(|violation| violation.reason.as_ref()?.instead.as_ref()?.proposed());
+        let quiet = suspects.iter().filter_map(|one| one.allow.clone());
+        let commands = commands.chain(quiet).map(|command| format!("{ALLOW_NOTE}{command}"));
+        let mut allowed: Vec<_> = Vec::new();
+        for command in commands {
+            if allowed.len() < MOST_ALLOWED && !allowed.contains(&command) {
+                allowed.push(command);
+            }
+        }
         let tampered = tampering.iter().map(|found| format!("{}: {}", found.what, found.path));
         let notes: Vec<_> =
             tampered.chain(monitor.violations.iter().map(denied)).take(100).collect();
         let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
-        self.record(monitor, verdict, "run ended", notes, notices)
+        let notes = notes.into_iter().chain(allowed).collect();
+        self.record(monitor, verdict, RUN_ENDED, notes, notices)
     }
 
     fn record(
@@ -419,6 +453,12 @@ struct Found {
 
 /// What the private caches of a workspace may take, unless configured.
 const CACHES: ByteSize = ByteSize(10 << 30);
+/// The name under which the end of a run is in the audit log.
+pub const RUN_ENDED: &str = "run ended";
+/// What a note begins with that holds the command which would have allowed something.
+pub const ALLOW_NOTE: &str = "allow: ";
+/// How many such notes there are at most.
+const MOST_ALLOWED: usize = 50;
 
 /// Replaced files that are reported.
 const MOST_CHANGED: usize = 50;

@@ -19,6 +19,8 @@ pub(crate) struct Learned {
     connected: Bounded<(String, u16)>,
     /// By name alone.
     looked_up: Bounded<String>,
+    /// What no grant covers, or none that may be proposed, as it is shown.
+    not_grantable: Bounded<String>,
 }
 
 impl Learned {
@@ -33,9 +35,18 @@ impl Learned {
 
     /// A connection to a socket at a path was denied. What gives away the machine is not proposed.
     pub(crate) fn socket(&mut self, path: &Path) {
-        if policy::gives_away(path).is_none() {
-            self.sockets.insert(path.to_path_buf(), path.as_os_str().len());
+        match policy::gives_away(path) {
+            None => self.sockets.insert(path.to_path_buf(), path.as_os_str().len()),
+            Some(what) => self.not_grantable("connect to", &path.display().to_string(), what),
         }
+    }
+
+    /// Something was denied that no grant covers, or none that may be proposed.
+    pub(crate) fn not_grantable(&mut self, verb: &str, what: &str, why: &str) {
+        // It becomes a comment, which must not end before its line.
+        let line = format!("{verb} {what}: {why}").escape_debug().to_string();
+        let bytes = line.len();
+        self.not_grantable.insert(line, bytes);
     }
 
     /// A connection was denied.
@@ -50,12 +61,38 @@ impl Learned {
 
     /// The smallest configuration under which nothing of it is denied, as far as one may be
     /// proposed.
-    pub(crate) fn configuration(&self, rules: &NetworkRules) -> String {
-        let (read, written) = (outermost(self.read.entries()), outermost(self.written.entries()));
+    pub(crate) fn configuration(&self, rules: &NetworkRules, quiet: &[String]) -> String {
+        let mut text = self.entries(rules);
+        let refused = self.connected.entries().iter().filter_map(|(host, port)| {
+            let name = Host::parse(host).ok()?;
+            let reason = policy::connect(rules, &name, *port);
+            let denied = reason.verdict == Verdict::Deny && missing(rules, &name, *port).is_none();
+            denied.then(|| format!("connect to {host}:{port}: {}", reason.why()))
+        });
+        let lines = self.not_grantable.entries().iter().cloned().chain(refused);
+        let lines: Vec<_> = lines.collect();
+        if !lines.is_empty() {
+            text.push_str("# no entry is proposed for these:\n");
+            lines.iter().for_each(|line| text.push_str(&format!("#   {line}\n")));
+        }
+        if !quiet.is_empty() {
+            text.push_str("# hidden or left out without a word, and perhaps needed:\n");
+            quiet.iter().for_each(|line| text.push_str(&format!("#   {}\n", line.escape_debug())));
+        }
+        text
+    }
+
+    /// The entries themselves.
+    fn entries(&self, rules: &NetworkRules) -> String {
+        // What may be written may be read.
+        let is_written =
+            |path: &PathBuf| self.written.entries().iter().any(|outer| path.starts_with(outer));
+        let read = self.read.entries().iter().filter(|path| !is_written(path)).cloned().collect();
+        let (read, written) = (outermost(&read), outermost(self.written.entries()));
         let network = self.network(rules);
         let files = !read.is_empty() || !written.is_empty();
         if !files && network.is_none() {
-            return "# nothing more is needed".into();
+            return "# nothing more is needed\n".into();
         }
         let mut text = String::from(
             "# what was denied in this run; add the entries that you want to allow to ringwall.toml\n",
@@ -195,11 +232,8 @@ mod tests {
         for number in 0..100_000 {
             learned.path(Access::Read, Path::new(&format!("/outside/{number}")));
         }
-        let text = learned.configuration(&NetworkRules::new(
-            &policy::Policy::built_in(),
-            &[],
-            PathBuf::new(),
-        ));
+        let rules = NetworkRules::new(&policy::Policy::built_in(), &[], PathBuf::new());
+        let text = learned.configuration(&rules, &[]);
         assert!(text.contains("99000 more denials are left out"), "{text}");
         assert_eq!(text.matches("/outside/").count(), 1000);
     }

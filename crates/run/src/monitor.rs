@@ -2,19 +2,21 @@
 
 mod network;
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use config::setup::Setup;
 use facts::Resolver;
 use facts::git_config::adds_nothing_harmful;
 use model::{
-    AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Rule, Unresolvable, Verdict,
+    AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Remedy, Rule, Unresolvable,
+    Verdict,
 };
 use plan::{Explainer, Protections, QuietList};
 use policy::{NetworkRules, ViolationAction};
@@ -27,14 +29,34 @@ use sandbox::{
 use crate::bounded::Bounded;
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
 use crate::hard_links::HardLinks;
+use crate::host_permissions;
 use crate::learn::Learned;
 use crate::network::{Network, ProxyMessage};
 use crate::new_names::NewNames;
 use crate::prepare::Prepared;
 use crate::publish;
+use crate::remedies::Remedies;
+use crate::suspects::{Hidden, Suspect};
+
+/// Who gets the events of a run. A function that takes events is one.
+pub trait Observer {
+    /// Something happened. The run waits until this returns.
+    fn event(&mut self, event: &Event);
+
+    /// Called between events. Returns when it has to be called again at the latest.
+    fn between_events(&mut self) -> Option<Duration> {
+        None
+    }
+}
+
+impl<F: FnMut(&Event)> Observer for F {
+    fn event(&mut self, event: &Event) {
+        self(event);
+    }
+}
 
 /// Where events go.
-pub type Sink<'a> = dyn FnMut(&Event) + 'a;
+pub type Sink<'a> = dyn Observer + 'a;
 
 /// Knows the plan and the policy, and remembers what happened.
 pub(crate) struct Monitor<'a, 's> {
@@ -42,14 +64,15 @@ pub(crate) struct Monitor<'a, 's> {
     plan: &'a Arc<Plan>,
     protections: Protections<'a>,
     quiet: QuietList<'a>,
+    remedies: Remedies<'a>,
     pub(crate) new_names: NewNames,
     hard_links: HardLinks<'a>,
     /// The directories of `PATH`.
     programs: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
     pub(crate) unseen: Bounded<PathBuf>,
-    /// What exists, was looked at and is hidden, besides what programs commonly look for.
-    pub(crate) looked_at: BTreeSet<PathBuf>,
+    /// What exists and was hidden or denied quietly, besides what programs commonly try.
+    hidden: Hidden,
     action: ViolationAction,
     sink: &'s mut Sink<'s>,
     pub(crate) run: String,
@@ -88,8 +111,6 @@ pub(crate) struct Monitor<'a, 's> {
 const MOST_KEPT: usize = 1000;
 /// About how many bytes they may take: paths and command lines can be long.
 const MOST_KEPT_BYTES: usize = 1 << 20;
-/// Hidden paths that are named at the end of a run that failed.
-const MOST_LOOKED_AT: usize = 3;
 /// Servers inside that are reported.
 const MOST_SERVERS: usize = 16;
 /// Attempts that become events, besides the one that ends the run. All are counted.
@@ -113,11 +134,12 @@ impl<'a, 's> Monitor<'a, 's> {
                 setup.resolver.borrow_mut().resolve(path.as_path()).ok()
             }),
             quiet: QuietList::new(policy, &setup.context),
+            remedies: Remedies::new(prepared),
             new_names,
             hard_links: HardLinks::new(&machine.marked),
             programs: programs(plan, &setup.context),
             unseen: Bounded::default(),
-            looked_at: BTreeSet::new(),
+            hidden: Hidden::default(),
             action,
             sink,
             run,
@@ -142,7 +164,7 @@ impl<'a, 's> Monitor<'a, 's> {
 
     /// Hands an event to the caller's sink.
     pub(crate) fn emit(&mut self, event: Event) {
-        (self.sink)(&event);
+        self.sink.event(&event);
     }
 
     /// Whether a file that a rule hides may appear in a directory that the run can see.
@@ -157,8 +179,8 @@ impl<'a, 's> Monitor<'a, 's> {
         named.filter(move |path| self.plan.allows(path, false) && !is_there(path))
     }
 
-    /// Why the plan denies an attempt.
-    fn reason(&self, access: Access, attempt: &Attempt) -> Option<Reason> {
+    /// Why the plan denies an attempt, and what would allow it.
+    fn reason(&mut self, access: Access, attempt: &Attempt) -> Option<Reason> {
         let path = AbsPath::lexical(&attempt.path).ok()?;
         let explainer = Explainer {
             plan: self.plan,
@@ -171,12 +193,24 @@ impl<'a, 's> Monitor<'a, 's> {
         }
         // A file is denied for the name under which it is protected.
         let path = self.hard_links.changed_by(attempt.operation, &path).cloned().unwrap_or(path);
-        Some(explainer.explain(access, &path, attempt.operation == Operation::MakeDirectory))
+        let makes = attempt.operation == Operation::MakeDirectory;
+        let reason = explainer.explain(access, &path, makes);
+        Some(self.remedies.improve(reason, attempt.operation))
     }
 
     /// Whether a path is a program where the run looks for programs.
     fn is_program(&self, path: &Path) -> bool {
         path.parent().is_some_and(|dir| self.programs.iter().any(|place| place.as_path() == dir))
+    }
+
+    /// Whether a program may fail because a probe was in vain, and is not just trying by habit.
+    fn may_be_missed(&self, attempt: &Attempt, path: &AbsPath) -> bool {
+        match attempt.operation {
+            Operation::Look => !self.is_probe(path, Operation::Look),
+            // Settings that it would have made. Histories and caches no one misses.
+            Operation::MakeDirectory => !self.quiet.covers_write(path),
+            _ => false,
+        }
     }
 
     fn class(&self) -> Class {
@@ -195,8 +229,19 @@ impl<'a, 's> Monitor<'a, 's> {
     }
 
     /// The smallest configuration that would have allowed everything that was denied.
-    pub(crate) fn learned(&self) -> String {
-        self.learned.configuration(&self.rules)
+    pub(crate) fn learned(&self, suspects: &[Suspect]) -> String {
+        let line = |one: &Suspect| match &one.allow {
+            Some(command) => format!("{}; `{command}` allows it", one.what),
+            None => one.what.clone(),
+        };
+        let quiet: Vec<_> = suspects.iter().map(line).collect();
+        self.learned.configuration(&self.rules, &quiet)
+    }
+
+    /// What may have made the command fail without a word.
+    pub(crate) fn suspects(&mut self, left_out: &[String]) -> Vec<Suspect> {
+        let command = self.command.first().cloned().unwrap_or_default();
+        self.hidden.suspects(&mut self.remedies, &command, left_out)
     }
 
     /// What an attempt is remembered by. A run cannot find two with the same one.
@@ -256,6 +301,18 @@ impl Rules for Monitor<'_, '_> {
             operation if operation.writes() => self.quiet.covers_write(path) || self.is_draft(path),
             _ => self.quiet.covers(path) || self.is_program(path.as_path()),
         }
+    }
+
+    /// What looks for a secret, meets a rule of the user or reaches for Ringwall's own files is a
+    /// violation even where it would have failed.
+    fn refused_outside(&self, path: &AbsPath, operation: Operation) -> Option<i32> {
+        let own = || self.setup.context.own_files.iter().any(|own| path.is_within(own));
+        let ruled = match operation.writes() {
+            true => self.protections.mark(path).is_some(),
+            false => self.protections.hidden_by(path).is_some(),
+        };
+        let meant = self.quiet.is_secret(path) || ruled || own();
+        if meant { None } else { host_permissions::refusal(operation, path) }
     }
 
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
@@ -318,14 +375,19 @@ impl Rules for Monitor<'_, '_> {
 
     fn deny(&mut self, attempt: &Attempt, program: &Program) -> Ruling {
         let access = if attempt.operation.writes() { Access::Write } else { Access::Read };
-        let reason = self.reason(access, attempt);
-        let grantable = reason.as_ref().is_none_or(|reason| reason.rule != Rule::Protected);
-        if attempt.operation == Operation::Connect {
-            self.learned.socket(&attempt.path);
-        } else if grantable {
-            let makes = attempt.operation == Operation::MakeDirectory;
-            let path = if makes { attempt.path.join("") } else { attempt.path.clone() };
-            self.learned.path(access, &path);
+        let shown = attempt.path.display().to_string();
+        // Whoever tries the same again and again is answered without looking for the reason again.
+        let known = self.is_reported(attempt.operation, &shown);
+        let reason = if known { None } else { self.reason(access, attempt) };
+        match &reason {
+            _ if attempt.operation == Operation::Connect => self.learned.socket(&attempt.path),
+            Some(Reason { instead: Some(Remedy::Grant { path, asks: None, .. }), .. }) => {
+                self.learned.path(access, path);
+            }
+            Some(reason) => {
+                self.learned.not_grantable(attempt.operation.verb(), &shown, reason.why());
+            }
+            None => {}
         }
         // Git records in its configuration what it tracks, also unasked. That is denied, and is not
         // a reason to stop the run.
@@ -335,7 +397,7 @@ impl Rules for Monitor<'_, '_> {
         let violation = Violation {
             class: if note { Class::Deny } else { self.class() },
             operation: attempt.operation,
-            path: attempt.path.display().to_string(),
+            path: shown,
             program: program.clone(),
             reason,
         };
@@ -382,7 +444,7 @@ impl Journal for Monitor<'_, '_> {
             let (run, inside) = (self.run.clone(), published.inside);
             if let Ok(address) = published.listener.local_addr() {
                 let address = address.to_string();
-                (self.sink)(&Event::Published { run, address, inside });
+                self.sink.event(&Event::Published { run, address, inside });
             }
         }
     }
@@ -413,12 +475,8 @@ impl Journal for Monitor<'_, '_> {
         if self.is_program(&attempt.path) {
             self.unseen.insert(attempt.path.clone(), attempt.path.as_os_str().len());
         }
-        if attempt.operation == Operation::Look
-            && self.looked_at.len() < MOST_LOOKED_AT
-            && AbsPath::lexical(&attempt.path)
-                .is_ok_and(|path| !self.is_probe(&path, Operation::Look))
-        {
-            self.looked_at.insert(attempt.path.clone());
+        if AbsPath::lexical(&attempt.path).is_ok_and(|path| self.may_be_missed(attempt, &path)) {
+            self.hidden.note(attempt.operation, &attempt.path, program);
         }
         let violation = Violation {
             class: Class::Probe,
@@ -428,6 +486,21 @@ impl Journal for Monitor<'_, '_> {
             reason: Some(Reason::deny(Rule::Quiet, Origin::BuiltIn, "")),
         };
         self.rule(violation);
+    }
+
+    fn between_events(&mut self) -> Option<Duration> {
+        self.sink.between_events()
+    }
+
+    fn failed_as_outside(&mut self, attempt: &Attempt, program: &Program) {
+        let text = "the user could not do this outside either";
+        self.rule(Violation {
+            class: Class::Probe,
+            operation: attempt.operation,
+            path: attempt.path.display().to_string(),
+            program: program.clone(),
+            reason: Some(Reason::deny(Rule::HostPermissions, Origin::BuiltIn, text)),
+        });
     }
 }
 

@@ -44,6 +44,8 @@ pub struct Prepared {
     pub(crate) agent: Option<&'static agents::Agent>,
     /// What a run would be, as data.
     pub plan: Arc<Plan>,
+    /// The names of the caller's variables that the run does not get.
+    pub variables_left_out: Vec<String>,
     /// What the user should know about the plan.
     pub notices: Vec<String>,
 }
@@ -76,6 +78,8 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         checks::trust(&setup)?;
     }
     checks::grant_requested(&mut setup, request)?;
+    checks::pass_variables(&mut setup, request)?;
+    checks::grant_certificates(&mut setup);
     checks::grant_programs(&mut setup, request);
     checks::denials(&setup)?;
     let own = match purpose {
@@ -90,6 +94,9 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
     let Survey { mut machine, dangling, repositories, build, left_out, created } = found;
+    let set = request.environment.iter();
+    machine.set_by_user =
+        set.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
     if machine.marked.iter().any(|marked| marked.path == setup.context.workspace) {
         let text = format!("cannot read the workspace {}", setup.context.workspace);
         return Err(Error::unavailable(text)
@@ -122,7 +129,9 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     };
     let notices = left_out.into_iter().chain(unusable).chain(copies_without_secrets(&plan));
     let notices = notices.chain(publish::without_effect(&setup, &plan)).collect();
+    let variables_left_out = plan::variables_left_out(&plan, &machine);
     Ok(Prepared {
+        variables_left_out,
         setup,
         machine,
         dangling,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::build_files::BuildFileChange;
 use crate::events::{Changed, Counts, Ending, Tampering, Violation};
+use crate::suspects::Suspect;
 
 /// The exit status of a run that a violation stopped.
 pub const STOPPED: u8 = 77;
@@ -61,6 +62,12 @@ pub struct Report {
     pub limited_by: String,
     /// What the run used.
     pub usage: Option<Usage>,
+    /// What may have made the command fail without a word, the most likely first.
+    #[serde(default)]
+    pub suspects: Vec<Suspect>,
+    /// Locks of git that the run made and left when it was ended.
+    #[serde(default)]
+    pub left_locks: Vec<PathBuf>,
     /// The smallest configuration that would have allowed what was denied, after a learning run.
     pub learned: Option<String>,
     /// What the user should know besides.

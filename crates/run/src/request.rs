@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use agents::Agent;
 use config::Problem;
 use config::setup::{Options, SetupError};
+use policy::ViolationAction;
 use sandbox::{Lack, Requested, SandboxError};
 use serde::{Deserialize, Serialize};
 
@@ -31,6 +32,13 @@ pub struct Request {
     pub publish: Vec<String>,
     /// Hosts that may be reached, besides those of the configuration.
     pub allow_domain: Vec<String>,
+    /// Variables to pass, or to set to a value, besides those of the configuration.
+    pub environment: Vec<(OsString, Option<OsString>)>,
+    /// Stop at violations or deny them, whatever the configuration says.
+    pub on_violation: Option<ViolationAction>,
+    /// The command is a shell in which a person types. Unless something else is configured, violations are
+    /// denied and do not stop it.
+    pub interactive: bool,
     /// Accept a workspace that contains the home directory.
     pub accept_wide_workspace: bool,
     /// Run without the lines of project files that the user has not trusted, instead of failing.

@@ -120,6 +120,7 @@ pub(crate) fn survey(
         user: user(&environment),
         agent,
         environment,
+        set_by_user: Vec::new(),
         events_file,
         layer: PrivateLayer::default(),
     };

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use model::{AbsPath, Caller, Unresolvable};
 
@@ -38,6 +39,13 @@ pub trait Rules {
     /// Whether this is a probe: something that many programs try without need. It is denied and
     /// recorded, and never a reason to stop.
     fn is_probe(&self, path: &AbsPath, operation: Operation) -> bool;
+
+    /// The error that the user would have got outside, if the user could not do this there either. It is
+    /// no violation then, because nothing is withheld. `None` if the user could do it, and for what
+    /// no program tries by habit.
+    fn refused_outside(&self, _path: &AbsPath, _operation: Operation) -> Option<i32> {
+        None
+    }
 
     /// Whether this must be denied although the path may be written: a name that must not be
     /// created, or must not disappear.
@@ -94,6 +102,14 @@ pub trait Journal {
     /// A program connects to a port of the loopback on which a program of the host listens, and none of
     /// the run. The connection fails.
     fn finds_no_server(&mut self, _: SocketAddr, _: &Program) {}
+    /// Called between events, for what has to wait until the terminal takes it. Returns when it has to be
+    /// called again at the latest.
+    fn between_events(&mut self) -> Option<Duration> {
+        None
+    }
+
+    /// Something was denied that the user could not do outside either.
+    fn failed_as_outside(&mut self, _attempt: &Attempt, _program: &Program) {}
 }
 
 /// The run's own network, as far as the caller serves it.
@@ -137,16 +153,21 @@ pub(crate) fn rule(
     attempt: &Attempt,
     program: impl FnOnce() -> Program,
 ) -> Ruling {
-    let is_probe = source != Source::Guarded
-        && AbsPath::lexical(&attempt.path)
-            .is_ok_and(|path| monitor.is_probe(&path, attempt.operation));
-    if is_probe {
+    // A protected name is denied inside of what the plan allows, whatever the path is.
+    let outside =
+        (source != Source::Guarded).then(|| AbsPath::lexical(&attempt.path).ok()).flatten();
+    if outside.as_ref().is_some_and(|path| monitor.is_probe(path, attempt.operation)) {
         monitor.probed(attempt, &program());
         return Ruling::Errno(probe_errno(source, attempt.operation));
     }
     // Learning that something exists is no violation; only the paths of probes are hidden.
     if attempt.operation == Operation::Look {
         return Ruling::Continue;
+    }
+    let refused = outside.and_then(|path| monitor.refused_outside(&path, attempt.operation));
+    if let Some(errno) = refused {
+        monitor.failed_as_outside(attempt, &program());
+        return Ruling::Errno(errno);
     }
     monitor.deny(attempt, &program())
 }
@@ -171,6 +192,8 @@ pub(crate) mod tests {
         pub(crate) draft: bool,
         pub(crate) lock_only: bool,
         pub(crate) stop: bool,
+        pub(crate) refused_outside: Option<i32>,
+        pub(crate) failed_as_outside: usize,
         pub(crate) probed: usize,
         pub(crate) denied: usize,
     }
@@ -188,6 +211,9 @@ pub(crate) mod tests {
         }
         fn is_probe(&self, _: &AbsPath, _: Operation) -> bool {
             self.probe
+        }
+        fn refused_outside(&self, _: &AbsPath, _: Operation) -> Option<i32> {
+            self.refused_outside
         }
         fn is_guarded(&mut self, _: &AbsPath, _: Operation) -> bool {
             self.guarded
@@ -216,6 +242,9 @@ pub(crate) mod tests {
         fn started(&mut self, _: &Available, _: &SelfTest, _: &[String]) {}
         fn probed(&mut self, _: &Attempt, _: &Program) {
             self.probed += 1;
+        }
+        fn failed_as_outside(&mut self, _: &Attempt, _: &Program) {
+            self.failed_as_outside += 1;
         }
     }
 
@@ -265,6 +294,27 @@ pub(crate) mod tests {
                     "{source:?} {operation:?}"
                 );
             }
+        }
+    }
+
+    #[test]
+    fn what_fails_outside_fails_inside_and_stops_nothing() {
+        use Operation::{Create, Look, Read};
+        let errno = Ruling::Errno(libc::EROFS);
+        for (source, operation, expected, recorded) in [
+            (Source::Tripwire, Read, errno, 1),
+            (Source::Syscall, Create, errno, 1),
+            // A look learns nothing from it.
+            (Source::Tripwire, Look, Ruling::Continue, 0),
+            // A protected name is no matter of permissions.
+            (Source::Guarded, Create, Ruling::Stop, 0),
+        ] {
+            let refused_outside = Some(libc::EROFS);
+            let mut fake = Fake { stop: true, refused_outside, ..Fake::default() };
+            let attempt = Attempt { operation, path: "/outside".into(), pid: 1 };
+            let ruling = rule(&mut fake, source, &attempt, Program::default);
+            assert_eq!(ruling, expected, "{source:?} {operation:?}");
+            assert_eq!(fake.failed_as_outside, recorded, "{source:?} {operation:?}");
         }
     }
 }

@@ -1,6 +1,10 @@
-//! `ringwall grant read|write|unix|domain X`.
+//! `ringwall grant read|write|unix|domain|env|port X`, `--list` and `--last`.
 
-use std::path::Path;
+mod last;
+mod list;
+pub(super) mod revoke;
+
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use config::{Grant, Granted, Project, Trust};
@@ -9,34 +13,40 @@ use model::{DomainRule, shell_word};
 use policy::PathRule;
 
 use super::{refuse_agents, unusable};
-use crate::args::GrantVerb;
+use crate::args::{GrantArgs, GrantVerb};
 use crate::failure::Failure;
 use crate::files;
 use crate::terminal::{self, plain};
 
-pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
+pub(super) fn run(args: GrantArgs) -> Result<ExitCode, Failure> {
+    if args.list {
+        return list::run();
+    }
     refuse_agents("grant")?;
+    match args.verb {
+        Some(verb) => add(verb),
+        None => last::run(),
+    }
+}
+
+/// Adds one grant to a file.
+fn add(verb: GrantVerb) -> Result<ExitCode, Failure> {
     let places = Places::from_environment().map_err(Failure::new)?;
+    let asked = |path: String, yes: bool| {
+        consent(&path, &places, yes)?;
+        rule(&path, &places)
+    };
     let (grant, target) = match verb {
-        GrantVerb::Read { path, target } => (Grant::Read(rule(&path, &places)?), target),
-        GrantVerb::Write { path, target } => (Grant::Write(rule(&path, &places)?), target),
-        GrantVerb::Unix { path, yes, target } => {
-            let rule = rule(&path, &places)?;
-            consent(&path, &places, yes)?;
-            (Grant::Unix(rule), target)
-        }
-        GrantVerb::Domain { name, target } => {
-            let rule = DomainRule::parse(&name).map_err(Failure::usage)?;
-            (Grant::Domain(rule), target)
-        }
+        GrantVerb::Read { path, yes, target } => (Grant::Read(asked(path, yes)?), target),
+        GrantVerb::Write { path, yes, target } => (Grant::Write(asked(path, yes)?), target),
+        GrantVerb::Unix { path, yes, target } => (Grant::Unix(asked(path, yes)?), target),
+        GrantVerb::Domain { name, target } => (domain(&name)?, target),
+        GrantVerb::Env { name, target } => (variable(&name)?, target),
+        GrantVerb::Port { number, target } => (port(&number)?, target),
     };
     // Held from reading to writing, or one of two simultaneous grants would be lost.
     let _lock = files::lock(&places.state_dir).map_err(Failure::new)?;
-    let file = if target.user {
-        places.user_config()
-    } else {
-        Project::around(&places.cwd, &places.home).grant_file()
-    };
+    let file = file(&places, target.user);
     if !target.user {
         refuse_untrusted(&places, &file)?;
     }
@@ -45,31 +55,75 @@ pub(super) fn run(verb: GrantVerb) -> Result<ExitCode, Failure> {
     match config::grant(&file, &grant).map_err(unusable)? {
         Granted::AlreadyThere => terminal::print(&format!("{shown} is already in {name}\n")),
         Granted::Added(text) => {
-            let failed = |error| Failure::new(format!("cannot write {}: {error}", file.display()));
-            files::replace(&file, &text).map_err(failed)?;
-            if !target.user {
-                Trust::at(&places.state_dir).add(&file, &text).map_err(Failure::new)?;
-            }
+            write(&places, &file, &text, target.user)?;
             terminal::print(&format!("added {shown} to {name}\n"));
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Some sockets give away more than any file: their grant wants a person, or `--yes`.
+/// The file that grants are added to.
+fn file(places: &Places, user: bool) -> PathBuf {
+    match user {
+        true => places.user_config(),
+        false => Project::around(&places.cwd, &places.home).grant_file(),
+    }
+}
+
+/// Writes a new version of a file, and trusts it: the user made the change.
+fn write(places: &Places, file: &Path, text: &str, user: bool) -> Result<(), Failure> {
+    let failed = |error| Failure::new(format!("cannot write {}: {error}", file.display()));
+    files::replace(file, text).map_err(failed)?;
+    if !user {
+        Trust::at(&places.state_dir).add(file, text).map_err(Failure::new)?;
+    }
+    Ok(())
+}
+
+fn domain(name: &str) -> Result<Grant, Failure> {
+    DomainRule::parse(name).map(Grant::Domain).map_err(Failure::usage)
+}
+
+fn port(number: &str) -> Result<Grant, Failure> {
+    let port = number.parse().ok().filter(|port| *port != 0).map(Grant::Port);
+    port.ok_or_else(|| {
+        Failure::usage(format!("`{number}` is not a port; expected a number from 1 to 65535"))
+    })
+}
+
+fn variable(name: &str) -> Result<Grant, Failure> {
+    let plain = name.strip_suffix('*').unwrap_or(name);
+    let word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    if plain.is_empty() || !plain.chars().all(word) {
+        let failure = Failure::usage(format!("`{name}` is not the name of a variable"));
+        return Err(match name.split_once('=') {
+            Some((name, _)) => failure.hint(format!(
+                "`ringwall grant env {name}` passes the value that the variable has; `ringwall run \
+                 -e` also sets one"
+            )),
+            None => failure,
+        });
+    }
+    Ok(Grant::Variable(name.into()))
+}
+
+/// Some grants give away more than they seem to: they want a person, or `--yes`.
 fn consent(typed: &str, places: &Places, yes: bool) -> Result<(), Failure> {
     let at = model::absolute(typed, &places.cwd, &places.home).map_err(Failure::usage)?;
-    // A link to such a socket is one, too.
+    // A link to such a place is one, too.
     let real = at.canonicalize().unwrap_or_else(|_| at.clone());
-    let Some(what) = policy::gives_away(&real).or_else(|| policy::gives_away(&at)) else {
-        return Ok(());
+    let judge = |path: &Path| {
+        let why = policy::gives_away(path).map(|what| format!("is a socket: {what}"));
+        let path = model::AbsPath::lexical(path).ok()?;
+        why.or_else(|| policy::gives_too_much(&path, &places.home))
     };
+    let Some(what) = judge(&real).or_else(|| judge(&at)) else { return Ok(()) };
     let shown = plain(&real.display().to_string());
-    let question = format!("{shown}: {what}. Allow connections to it?");
+    let question = format!("{shown} {what}. Allow it?");
     if yes || (terminal::is_attended() && terminal::confirm(&question)) {
         return Ok(());
     }
-    Err(Failure::usage(format!("{shown} is not granted: {what}"))
+    Err(Failure::usage(format!("{shown} is not granted: it {what}"))
         .hint("pass `--yes` if that is what you want"))
 }
 

@@ -4,6 +4,10 @@ use std::path::Path;
 
 use fixtures::{RunOutput, TestEnv, users};
 
+/// The grant of a key is shown, and asks.
+const KEY: &str = "\n  allow: ringwall grant read ~/.ssh/id_ed25519     (private key: asks before it \
+                   grants)\n  rule:  workspace";
+
 #[test]
 fn a_read_outside_stops_the_run_and_a_grant_lets_it_pass() {
     for who in users() {
@@ -19,11 +23,16 @@ fn a_read_outside_stops_the_run_and_a_grant_lets_it_pass() {
         let path = env.home().join(".ssh/id_ed25519").display().to_string();
         let tried =
             "error: stopped: `cat` tried to read ~/.ssh/id_ed25519\n  why:   outside the workspace";
-        for part in [tried, "\n  allow: ringwall grant read ~/.ssh/id_ed25519\n  rule:  workspace"]
-        {
+        for part in [tried, KEY] {
             assert!(ran.stderr.contains(part), "{part}: {}", ran.stderr);
         }
+        // It is not what a program that follows messages would take.
+        assert_eq!(ran.violations()[0]["allow"], serde_json::Value::Null, "{ran:?}");
         let granted = env.ringwall(&["grant", "read", &path]);
+        let said = fixtures::text(&granted.stderr);
+        assert_eq!(granted.status.code(), Some(64), "{said}");
+        assert!(said.contains("is a private key") && said.contains("`--yes`"), "{said}");
+        let granted = env.ringwall(&["grant", "read", &path, "--yes"]);
         assert!(granted.status.success(), "{granted:?}");
         let ran = env.run(&[], &script);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "SECRET-KEY\nnext\n"), "{ran:?}");
@@ -182,9 +191,9 @@ fn follow(env: &TestEnv, case: &Case, way: Way) {
     let left = if case.left.is_empty() { format!("{path}/file") } else { path };
     let left = std::fs::read_to_string(left).unwrap();
     assert!([case.left, case.shown].contains(&left.as_str()), "{script} by {way:?}: {left}");
-    // Nothing beside it was opened.
-    let beside = env.path("outside/beside.txt");
-    env.write("outside/beside.txt", "SECRET\n");
+    // Nothing beside the directory was opened.
+    let beside = env.path("beside/beside.txt");
+    env.write("beside/beside.txt", "SECRET\n");
     let ran = env.run(&[], &format!("cat {}", beside.display()));
     assert_eq!(ran.code, Some(77), "{ran:?}");
 }
@@ -357,6 +366,11 @@ fn a_level_gives_what_it_says() {
     }
 }
 
+/// A configuration without its comments.
+fn entries(config: &str) -> String {
+    config.lines().filter(|line| !line.starts_with('#')).collect()
+}
+
 #[test]
 fn learning_prints_what_would_have_been_enough() {
     for who in users() {
@@ -376,10 +390,11 @@ fn learning_prints_what_would_have_been_enough() {
         let (_, learned) = ran.stderr.split_once("\n[filesystem]\n").unwrap();
         let config = format!("[filesystem]\n{learned}");
         for name in ["ringwall.toml", "settings.json", ".envrc", ".cursor", ".bashrc"] {
-            assert!(!config.contains(name), "{config}");
-        }
-        for name in ["secret.txt", "home/notes\"", "made.txt", "outside/new/\""] {
+            assert!(!entries(&config).contains(name), "{config}");
             assert!(config.contains(name), "{config}");
+        }
+        for name in ["home/notes\"", "allow_write = [\"", "/outside\"]"] {
+            assert!(entries(&config).contains(name), "{config}");
         }
         // What a listed directory covers needs no line of its own.
         assert!(!config.contains("one.txt"), "{config}");

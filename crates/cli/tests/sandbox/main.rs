@@ -28,6 +28,7 @@ mod faults;
 mod git;
 mod git_links;
 mod git_state;
+mod host_permissions;
 mod host_replaces;
 mod hostile;
 mod layers;

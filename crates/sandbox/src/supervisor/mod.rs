@@ -271,7 +271,8 @@ impl<'a> Supervisor<'a> {
 
     /// Waits for events and handles them.
     fn handle_events(&mut self, monitor: &mut dyn Monitor) -> Next {
-        let ready = match self.wait(monitor) {
+        let again = monitor.between_events();
+        let ready = match self.wait(monitor, again) {
             Ok(ready) => ready,
             Err(error) => return Next::Fail(self.failed(Step::Ipc, error)),
         };
@@ -315,7 +316,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Waits until an event source is ready.
-    fn wait(&self, monitor: &dyn Monitor) -> io::Result<Vec<Source>> {
+    fn wait(&self, monitor: &dyn Monitor, again: Option<Duration>) -> io::Result<Vec<Source>> {
         let network = monitor.descriptors();
         let listeners = self.listeners.as_ref().map(Listeners::descriptors).unwrap_or_default();
         // Until the command starts there is nothing to keep from it.
@@ -344,7 +345,7 @@ impl<'a> Supervisor<'a> {
             .iter()
             .map(|(_, descriptor)| PollFd::from_borrowed_fd(*descriptor, PollFlags::IN))
             .collect();
-        let timeout = self.timeout().map(|time| Timespec {
+        let timeout = self.timeout().into_iter().chain(again).min().map(|time| Timespec {
             tv_sec: time.as_secs().cast_signed(),
             tv_nsec: i64::from(time.subsec_nanos()),
         });

@@ -6,6 +6,7 @@ use std::path::Path;
 use model::Plan;
 use run::{Ending, Error, Report, Violation};
 
+use super::live::Shown;
 use crate::failure::Failure;
 use crate::terminal::{self, plain};
 
@@ -16,7 +17,7 @@ const MOST_SHOWN: usize = 20;
 const MOST_BUILD_FILES: usize = 5;
 
 /// Prints a report to standard error, the reason of the end first.
-pub(super) fn print(report: &Report) {
+pub(super) fn print(report: &Report, shown: &Shown) {
     print_ending(report);
     for limit in &report.limits_reached {
         terminal::warning(&format!("the limit `limits.{limit}` was reached"));
@@ -37,7 +38,7 @@ pub(super) fn print(report: &Report) {
         }
     }
     if report.learned.is_none() {
-        print_denials(report);
+        print_denials(report, shown);
     }
     for path in &report.lost {
         let path = plain(path);
@@ -48,10 +49,44 @@ pub(super) fn print(report: &Report) {
         let program = plain(&program.display().to_string());
         terminal::note(&format!("{program} exists outside the sandbox; {}", plain(remedy)));
     }
+    print_suspects(report);
     report.notices.iter().for_each(|notice| terminal::note(&plain(notice)));
     if let Some(learned) = &report.learned {
         terminal::error_line(learned);
     }
+}
+
+/// Locks of git that are left behind. A commit waits for them in vain.
+fn print_locks(report: &Report) {
+    if report.left_locks.is_empty() {
+        return;
+    }
+    let names: Vec<_> = report.left_locks.iter().map(|lock| lock.display().to_string()).collect();
+    let words: Vec<_> = names.iter().map(|name| model::shell_word(name)).collect();
+    let text = format!("the run left {}; if no git is at work", short(&names.join(", ")));
+    terminal::note(&plain(&format!(
+        "{text}, remove what is left with `rm -f {}`",
+        words.join(" ")
+    )));
+}
+
+/// What may have made the command fail without a word.
+fn print_suspects(report: &Report) {
+    for suspect in &report.suspects {
+        let what = plain(&short(&suspect.what));
+        match &suspect.allow {
+            Some(command) => {
+                let command = plain(&shell_short(command));
+                terminal::note(&format!("{what}; `{command}` allows it"));
+            }
+            None => terminal::note(&what),
+        }
+    }
+}
+
+/// A command with the home directory as `~`. A shell expands that only outside of quotation marks.
+fn shell_short(command: &str) -> String {
+    if command.contains(['\'', '"']) { command.to_owned() } else { short(command) }
 }
 
 /// Files that act when the user runs the project's own build, a few by their names.
@@ -79,6 +114,7 @@ fn print_ending(report: &Report) {
         terminal::error(&format!("stopped: {}", headline(violation)));
         terminal::details(&details(violation));
     }
+    print_locks(report);
     if let Some(limit) = &report.limit {
         terminal::error(&format!("stopped: the limit `limits.{limit}` was reached"));
         terminal::hint(&format!("raise `{limit}` under [limits] in ringwall.toml"));
@@ -100,14 +136,24 @@ fn print_ending(report: &Report) {
 }
 
 /// Denials after which the run went on are shown at its end: while it runs it has the terminal.
-fn print_denials(report: &Report) {
-    for violation in report.denied.iter().take(MOST_SHOWN) {
-        terminal::warning(&format!("denied: {}", headline(violation)));
-        terminal::details(&details(violation));
+fn print_denials(report: &Report, shown: &Shown) {
+    let denied: Vec<_> = report.denied.iter().filter(|one| !shown.contains(&key(one))).collect();
+    for violation in denied.iter().take(MOST_SHOWN) {
+        terminal::error_text(&denial(violation));
     }
-    if let more @ 1.. = report.denied.len().saturating_sub(MOST_SHOWN) {
+    if let more @ 1.. = denied.len().saturating_sub(MOST_SHOWN) {
         terminal::note(&format!("{more} more denials; `ringwall audit tail` lists them"));
     }
+}
+
+/// What a violation is known by.
+pub(super) fn key(violation: &Violation) -> (&'static str, String) {
+    (violation.operation.verb(), violation.path.clone())
+}
+
+/// A denial after which the run goes on.
+pub(super) fn denial(violation: &Violation) -> String {
+    terminal::warning_text(&format!("denied: {}", headline(violation)), &details(violation))
 }
 
 /// Who tried what.
@@ -121,10 +167,14 @@ fn details(violation: &Violation) -> Vec<(&'static str, String)> {
     let Some(reason) = &violation.reason else { return Vec::new() };
     let mut lines = vec![("why", plain(&short(reason.why())))];
     if let Some(instead) = &reason.instead {
+        let asks = match instead.asks() {
+            Some(what) => {
+                format!("     ({}: asks before it grants)", what.trim_start_matches("is a "))
+            }
+            None => String::new(),
+        };
         lines.push(match instead.command() {
-            // A shell expands `~` only outside of quotation marks.
-            Some(command) if command.contains(['\'', '"']) => ("allow", plain(&command)),
-            Some(command) => ("allow", plain(&short(&command))),
+            Some(command) => ("allow", plain(&(shell_short(&command) + &asks))),
             None => ("help", plain(&short(&instead.to_string()))),
         });
     }
@@ -204,7 +254,7 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
 /// Why there was no run, or no end of it, and what to do about it. What the run did is printed first.
 pub(super) fn failure(error: &Error) -> Failure {
     if let Some(report) = &error.report {
-        print(report);
+        print(report, &Shown::new());
     }
     Failure::from(error)
 }

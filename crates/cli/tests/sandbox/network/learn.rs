@@ -36,7 +36,8 @@ fn learning_prints_the_hosts_that_would_have_been_enough() {
         net_env.assert_unseen(&ran);
         let (_, learned) = ran.stderr.split_once("\n[filesystem]\n").expect("nothing learned");
         let (files, network) = learned.split_once("[network]\n").expect("no network learned");
-        assert!(files.contains("other/notes.txt"), "{ran:?}");
+        assert!(files.contains("/other\""), "{ran:?}");
+        let network = network.split_once("# no entry is").map_or(network, |(entries, _)| entries);
         let expected = format!(
             "# only looked up, so the port is not known: looked.example.net\n\
              allowed_domains = [\"looked.example.net\", \"{OTHER}:{port}\", \

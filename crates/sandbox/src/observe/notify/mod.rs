@@ -430,7 +430,8 @@ impl Watcher<'_> {
             }
         }
         // A write is an attempt whether or not it could succeed; a read of a missing file is not.
-        let exists = path.as_path().symlink_metadata().is_ok();
+        let looked = path.as_path().symlink_metadata();
+        let exists = looked.is_ok();
         let creates = matches!(
             operation,
             Operation::Create
@@ -441,7 +442,13 @@ impl Watcher<'_> {
                 | Operation::Link
         );
         if !exists && (!creates || !path.parent().as_path().is_dir()) {
-            return if writes { errno(libc::ENOENT) } else { CONTINUE };
+            // Not even the user may search the directories above some paths.
+            let absent = looked.err().and_then(|error| error.raw_os_error());
+            return match absent {
+                Some(libc::EACCES) => errno(libc::EACCES),
+                _ if writes => errno(absent.unwrap_or(libc::ENOENT)),
+                _ => CONTINUE,
+            };
         }
         if exists && operation == Operation::MakeDirectory {
             // `mkdir -p` creates directories that exist, and expects this answer.
