@@ -147,3 +147,51 @@ fn the_directories_above_what_a_run_needs_are_there() {
         assert!(ran.stdout.ends_with("end\n") && ran.violations().is_empty(), "{ran:?}");
     }
 }
+
+/// A link of the host is a link in the run if it leads to something allowed, and absent otherwise.
+#[test]
+fn links_that_lead_to_what_is_allowed_are_links() {
+    for who in users() {
+        let env = prepared(who);
+        env.write("granted/in/file", "granted\n");
+        for (name, target) in [
+            ("home/code", "../"),
+            ("home/work", "../project"),
+            ("home/twice", "work"),
+            ("home/shared", "../granted/in"),
+            ("home/elsewhere", "../outside"),
+            ("home/keys", ".ssh"),
+            ("home/root", "/"),
+            ("home/system", "/etc"),
+            ("home/dangling", "../nothing"),
+        ] {
+            symlink(target, env.path(name)).unwrap();
+        }
+        env.own();
+        let grant = env.path("granted/in").display().to_string();
+        let script = "cat ~/code/project/hello.txt ~/work/hello.txt ~/twice/hello.txt ~/shared/file
+            echo new > ~/twice/new; cat new; readlink ~/twice; cd ~/code/project && pwd -P
+            for name in elsewhere keys root system dangling; do
+                [ -e ~/$name ] && echo there; [ -L ~/$name ] && echo there; readlink ~/$name
+            done; true";
+        let ran = env.run(&["--allow-read", &grant], script);
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        let project = env.project().display().to_string();
+        let expected = format!("hello\nhello\nhello\ngranted\nnew\nwork\n{project}\n");
+        assert_eq!(ran.stdout, expected, "{ran:?}");
+
+        for (path, tried) in [
+            ("elsewhere/secret.txt", "home/elsewhere/secret.txt"),
+            ("keys/id_ed25519", "home/keys/id_ed25519"),
+        ] {
+            let ran = env.run(&[], &format!("cat ~/{path}; echo went on"));
+            assert_eq!(ran.code, Some(77), "{path}: {ran:?}");
+            let tried = env.path(tried).display().to_string();
+            assert_eq!(ran.violations()[0]["path"], tried, "{ran:?}");
+            assert!(!ran.stdout.contains("SECRET"), "{ran:?}");
+        }
+        // What the target is when it is followed counts, and not what the link says.
+        let ran = env.run(&[], "cat ~/work/../outside/secret.txt; cat ~/code/outside/secret.txt");
+        assert!(ran.code == Some(77) && !ran.stdout.contains("SECRET"), "{ran:?}");
+    }
+}

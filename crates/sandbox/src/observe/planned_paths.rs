@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use model::{Kind, Plan};
+use model::{Cause, Kind, Plan};
 
 use crate::observe::tripwire::Seen;
 
@@ -18,6 +18,10 @@ struct Node {
     seen: Seen,
     names: Vec<OsString>,
     target: Option<PathBuf>,
+    /// Whether what is there is for the run; `None` if the plan has nothing at this very path.
+    allowed: Option<bool>,
+    /// Whether it leads to something that the user named: the workspace, or a grant.
+    leads_to_named: bool,
 }
 
 impl PlannedPaths {
@@ -32,6 +36,14 @@ impl PlannedPaths {
                 (_, false) => Seen::MountPoint,
             };
             skeleton.put(piece.path.as_path(), seen, None);
+            let allowed = !matches!(piece.kind, Kind::Closed | Kind::Outside);
+            let named = matches!(piece.why, Cause::Workspace | Cause::Grant { .. });
+            for place in piece.path.as_path().ancestors().skip(1).filter(|_| allowed && named) {
+                skeleton.nodes.entry(place.into()).or_insert_with(Node::way).leads_to_named = true;
+            }
+            if let Some(node) = skeleton.nodes.get_mut(piece.path.as_path().as_os_str()) {
+                node.allowed = Some(allowed);
+            }
         }
         for link in &plan.links {
             skeleton.put(link.path.as_path(), Seen::Link, Some(link.target.clone()));
@@ -62,6 +74,16 @@ impl PlannedPaths {
         self.nodes.get(path.as_os_str()).map(|node| node.seen)
     }
 
+    /// Whether a link to a path, which has no links itself, is needed by a program that goes through it
+    /// to something allowed. A link to the root or to a toolchain's parent is not: it would only show
+    /// that it exists.
+    pub(crate) fn is_reached_by_links(&self, target: &Path) -> bool {
+        let named = |node: &Node| node.leads_to_named && target != Path::new("/");
+        let node = |path: &Path| self.nodes.get(path.as_os_str());
+        let innermost = target.ancestors().find_map(|path| node(path)?.allowed);
+        innermost == Some(true) || (innermost.is_none() && node(target).is_some_and(named))
+    }
+
     /// The names in a directory.
     pub(crate) fn names(&self, path: &Path) -> &[OsString] {
         self.nodes.get(path.as_os_str()).map_or(&[], |node| &node.names)
@@ -75,6 +97,12 @@ impl PlannedPaths {
 
 impl Node {
     fn way() -> Self {
-        Self { seen: Seen::Way, names: Vec::new(), target: None }
+        Self {
+            seen: Seen::Way,
+            names: Vec::new(),
+            target: None,
+            allowed: None,
+            leads_to_named: false,
+        }
     }
 }

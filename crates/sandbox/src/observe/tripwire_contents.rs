@@ -1,6 +1,7 @@
 //! [`RunContents`]: what the tripwire shows of a run: the directories that lead to granted paths. What
 //! the host has elsewhere exists for a program that opens or changes it, which is an attempt, and
-//! does not exist for one that only looks.
+//! does not exist for one that only looks. A link of the host is one in the run if it leads to something
+//! allowed.
 
 use std::ffi::OsString;
 use std::os::fd::{AsFd, OwnedFd};
@@ -38,6 +39,13 @@ impl RunContents<'_> {
         })
     }
 
+    /// Whether a link of the host leads to something that the run may use. What it says is followed in
+    /// the run, where the plan decides again.
+    fn is_needed(&self, link: &Path) -> bool {
+        let target = link.canonicalize();
+        target.is_ok_and(|target| self.planned_paths.is_reached_by_links(&target))
+    }
+
     fn program(&self, pid: u32) -> Program {
         program(self.processes, pid)
     }
@@ -63,6 +71,9 @@ impl Contents for RunContents<'_> {
         if self.self_test {
             return Seen::File;
         }
+        if metadata.is_symlink() && self.is_needed(path.as_path()) {
+            return Seen::Link;
+        }
         let path = path.as_path().to_path_buf();
         let attempt = Attempt { operation: Operation::Look, path, pid };
         match self.rule(&attempt) {
@@ -75,7 +86,10 @@ impl Contents for RunContents<'_> {
             self.monitor.probed(&attempt, &self.program(pid));
             return Seen::Hidden;
         }
-        if metadata.is_dir() { Seen::Directory } else { Seen::File }
+        // A way through a link to a hidden directory is an attempt on what is in that.
+        let followed = std::fs::metadata(&attempt.path).ok().filter(|_| metadata.is_symlink());
+        let is_directory = followed.unwrap_or(metadata).is_dir();
+        if is_directory { Seen::Directory } else { Seen::File }
     }
 
     fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)> {
@@ -84,7 +98,10 @@ impl Contents for RunContents<'_> {
     }
 
     fn target(&mut self, path: &Path) -> Option<PathBuf> {
-        self.planned_paths.target(path).cloned()
+        match self.planned_paths.target(path) {
+            Some(target) => Some(target.clone()),
+            None => std::fs::read_link(path).ok().filter(|_| self.is_needed(path)),
+        }
     }
 
     fn attempt(&mut self, attempt: Attempt) -> Ruling {
