@@ -2,6 +2,7 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
+use std::path::Path;
 
 use config::setup::Setup;
 use model::{Net, Plan, Publication};
@@ -64,7 +65,8 @@ pub(crate) fn without_effect(setup: &Setup, plan: &Plan) -> Option<String> {
 
 /// What a program is called in a message.
 pub(crate) fn name(program: &Program) -> String {
-    let file = program.path.as_ref().and_then(|path| path.file_name());
+    let typed = program.argv.first().map(Path::new);
+    let file = typed.or(program.path.as_deref()).and_then(Path::file_name);
     file.map_or_else(|| "a program".into(), |name| name.to_string_lossy().into_owned())
 }
 
@@ -76,7 +78,7 @@ pub(crate) fn not_published(servers: &[(u16, String)]) -> impl Iterator<Item = S
     servers.iter().take(MOST_NAMED).map(|(port, program)| {
         format!(
             "`{program}` listened on port {port}, which only the run itself can reach; to reach it \
-             from this machine: `ringwall run --publish {port}`"
+             from this machine: `ringwall run --publish {port} -- …`"
         )
     })
 }

@@ -19,6 +19,7 @@ mod bounded;
 mod claude;
 mod crowd;
 mod cycle;
+mod daily;
 mod death;
 mod degrade;
 mod denials;
