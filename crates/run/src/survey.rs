@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agents::Agent;
-use model::{AbsPath, Level, PrivateLayer};
 use facts::git_config::Role;
+use model::{AbsPath, Level, PrivateLayer};
 use plan::toolchain::Use;
 use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Worktree};
 use policy::{Context, Policy};
