@@ -105,6 +105,11 @@ fn files() -> Vec<(c_long, Tree)> {
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_mknod, node(Word::low(1))),
         (libc::SYS_mknodat, node(Word::low(2))),
+        // A whiteout is a device, too.
+        (
+            libc::SYS_renameat2,
+            Word::low(4).any(libc::RENAME_WHITEOUT).choose(answer(libc::EINVAL), ALLOW),
+        ),
     ])
 }
 

@@ -1,6 +1,6 @@
 //! Calls that are refused, with arguments that do no harm where they are not.
 
-use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, c_int, c_long};
+use libc::{EAFNOSUPPORT, EINVAL, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, c_int, c_long};
 
 use crate::observe::syscalls::numbers;
 
@@ -79,6 +79,7 @@ pub(super) const BY_ARGUMENT: &[Forbidden] = &[
     (libc::SYS_clone, [0x1001_0000, 0, 0, 0, 0, 0], EPERM),
     (libc::SYS_clone, [0x4001_0000, 0, 0, 0, 0, 0], EPERM),
     (libc::SYS_clone, [0x0003_0000, 0, 0, 0, 0, 0], EPERM),
+    (libc::SYS_renameat2, [ALL, BAD, ALL, BAD, 4, 0], EINVAL),
     (libc::SYS_clone3, [BAD, 0, 0, 0, 0, 0], ENOSYS),
     // So is an unknown flag beside the known one.
     (libc::SYS_unshare, [0x1000_0001, 0, 0, 0, 0, 0], EPERM),
