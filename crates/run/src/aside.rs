@@ -29,8 +29,11 @@ pub(crate) fn move_aside(path: &Path) -> Option<PathBuf> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let numbers = (1..100).chain([now.as_nanos()]);
     let beginning: String = name.to_string_lossy().chars().take(MOST_NAME).collect();
+    // Git takes every file below `refs` for a reference, except locks.
+    let reference = path.components().any(|part| part.as_os_str() == "refs");
+    let ending = if reference { ".lock" } else { "" };
     let moved = numbers
-        .map(|number| format!("{beginning}.moved-by-ringwall-{number}"))
+        .map(|number| format!("{beginning}.moved-by-ringwall-{number}{ending}"))
         .find(|target| opened.rename(name, target));
     opened.close();
     moved.map(|target| path.with_file_name(target))

@@ -3,6 +3,7 @@
 
 mod blocked;
 mod env;
+mod indirect;
 mod later;
 mod messages;
 mod neighbour;
@@ -33,6 +34,7 @@ const TABLE: &[(&str, &[Row])] = &[
     ("processes", processes::ROWS),
     ("privileges", privileges::ROWS),
     ("resources", resources::ROWS),
+    ("indirect", indirect::ROWS),
 ];
 
 const TRIPWIRE: Wall = Wall { options: &["--attribution", "tripwire"], omit: "" };
@@ -57,9 +59,10 @@ const LEFT_BY_LANDLOCK: &[(&str, &str)] = &[
     ("the command line", "the host's /proc"),
     ("a list of all processes", "the host's /proc"),
     ("learn the names of keys", "the host's /proc"),
-    ("memory shared by a key", "shmget"),
-    ("a place in the queue", "setpriority"),
-    ("a limit", "prlimit"),
+    // Landlock hides no path.
+    ("learn what exists by going through it", "stat"),
+    // There is no user namespace of the run, which could have a limit of its own.
+    ("all watches of the user", "inotify"),
     // Only root can take away what nobody can use.
     ("rights that are left", "the bounding set"),
 ];

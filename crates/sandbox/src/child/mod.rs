@@ -429,7 +429,8 @@ impl<'a> Child<'a> {
             (Enforcement::Landlock, Net::Own) => Sockets::StreamsOnly,
             _ => Sockets::Ordinary,
         };
-        Closed { user_namespaces: false, sockets }
+        let host_processes = self.orders.enforcement == Enforcement::Landlock;
+        Closed { user_namespaces: false, sockets, host_processes }
     }
 
     fn watched(&self) -> Option<Watch> {

@@ -35,6 +35,10 @@ const LOOKS: &[c_long] = &[
     GETXATTRAT,
     LISTXATTRAT,
     FILE_GETATTR,
+    // A datagram gets no further than to a file without a socket, and would say that there is one.
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
 ];
 
 /// From 424 on a call has the same number on every architecture.
@@ -93,6 +97,7 @@ mod tests {
             (line(libc::SYS_faccessat2, "0x3 0x7f 0x0 0x0 0x0 0x0"), true),
             (line(libc::SYS_openat, &path), true),
             (line(libc::SYS_openat, "0xffffff9c 0x7f 0x80000 0x0 0x0 0x0"), false),
+            (line(libc::SYS_sendto, "0x3 0x7f 0x1 0x0 0x7f 0x10"), true),
             (line(libc::SYS_execve, "0x7f 0x7f 0x7f 0x0 0x0 0x0"), false),
             (line(libc::SYS_mkdirat, "0x3 0x7f 0x0 0x0 0x0 0x0"), false),
             ("running\n".into(), false),

@@ -1,4 +1,4 @@
-import ctypes, os, socket, struct, sys, time
+import ctypes, fcntl, os, socket, struct, sys, time
 
 libc = ctypes.CDLL(None, use_errno=True)
 ARM = os.uname().machine == 'aarch64'
@@ -14,6 +14,7 @@ NUMBERS = {
     'clock_settime': (227, 112), 'memfd_secret': (447, 447), 'kexec_load': (246, 104),
     'inotify_init1': (294, 26), 'inotify_add_watch': (254, 27), 'swapon': (167, 224),
     'reboot': (169, 142), 'acct': (163, 89), 'personality': (135, 92),
+    'kcmp': (312, 272), 'rt_sigqueueinfo': (129, 138), 'tgkill': (234, 131), 'clone3': (435, 435),
     'unshare': (272, 97), 'iopl': (172, -1), 'chroot': (161, 51), 'pidfd_send_signal': (424, 424),
 }
 

@@ -10,6 +10,7 @@
 
 use libc::{c_int, c_long};
 
+use super::host_processes;
 use super::sockets::{self, Sockets};
 use super::tree::{Tree, Word, answer};
 use super::{ALLOW, Program, program};
@@ -23,6 +24,8 @@ pub struct Closed {
     pub user_namespaces: bool,
     /// Which sockets can be created.
     pub sockets: Sockets,
+    /// Whether the processes of the host can be named, because there is no PID namespace.
+    pub host_processes: bool,
 }
 
 /// The filter that denies.
@@ -35,7 +38,11 @@ pub(super) fn rules(what: Closed) -> Vec<(c_long, Tree)> {
     rules.push((libc::SYS_ioctl, terminal()));
     rules.extend(sockets::rules(what.sockets));
     rules.push((libc::SYS_personality, personality()));
-    rules.extend(core_limit());
+    rules.extend(core_limit(what.host_processes));
+    if what.host_processes {
+        rules.extend(host_processes::rules());
+        rules.extend(host_processes::MISSING.iter().map(|call| (*call, answer(libc::ENOSYS))));
+    }
     if !what.user_namespaces {
         rules.extend(namespaces());
     }
@@ -98,6 +105,11 @@ fn files() -> Vec<(c_long, Tree)> {
         #[cfg(target_arch = "x86_64")]
         (libc::SYS_mknod, node(Word::low(1))),
         (libc::SYS_mknodat, node(Word::low(2))),
+        // A whiteout is a device, too.
+        (
+            libc::SYS_renameat2,
+            Word::low(4).any(libc::RENAME_WHITEOUT).choose(answer(libc::EINVAL), ALLOW),
+        ),
     ])
 }
 
@@ -159,11 +171,13 @@ fn personality() -> Tree {
 
 /// The limit for core files stays at 1, at which the kernel starts no program for them. Programs that set
 /// it to 0 are told that it worked: there is no core file either way.
-fn core_limit() -> [(c_long, Tree); 2] {
+fn core_limit(host_processes: bool) -> [(c_long, Tree); 2] {
     let core = Resource::Core as u32;
     let old = Word::low(0).is(core).choose(answer(0), ALLOW);
     let sets = Word::low(2).is(0).choose(Word::high(2).is(0).choose(ALLOW, answer(0)), answer(0));
-    [(libc::SYS_setrlimit, old), (libc::SYS_prlimit64, Word::low(1).is(core).choose(sets, ALLOW))]
+    let new = Word::low(1).is(core).choose(sets, ALLOW);
+    let new = if host_processes { host_processes::own_limits(new) } else { new };
+    [(libc::SYS_setrlimit, old), (libc::SYS_prlimit64, new)]
 }
 
 /// No new namespaces.

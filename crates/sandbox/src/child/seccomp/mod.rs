@@ -9,6 +9,7 @@
 //! it for them (since Linux 5.11). For the others it runs from the top, so `openat` comes first.
 
 mod closed;
+mod host_processes;
 mod sockets;
 mod tree;
 mod watch;

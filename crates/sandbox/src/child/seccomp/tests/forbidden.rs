@@ -1,6 +1,6 @@
 //! Calls that are refused, with arguments that do no harm where they are not.
 
-use libc::{EAFNOSUPPORT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, c_int, c_long};
+use libc::{EAFNOSUPPORT, EINVAL, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT, c_int, c_long};
 
 use crate::observe::syscalls::numbers;
 
@@ -79,6 +79,7 @@ pub(super) const BY_ARGUMENT: &[Forbidden] = &[
     (libc::SYS_clone, [0x1001_0000, 0, 0, 0, 0, 0], EPERM),
     (libc::SYS_clone, [0x4001_0000, 0, 0, 0, 0, 0], EPERM),
     (libc::SYS_clone, [0x0003_0000, 0, 0, 0, 0, 0], EPERM),
+    (libc::SYS_renameat2, [ALL, BAD, ALL, BAD, 4, 0], EINVAL),
     (libc::SYS_clone3, [BAD, 0, 0, 0, 0, 0], ENOSYS),
     // So is an unknown flag beside the known one.
     (libc::SYS_unshare, [0x1000_0001, 0, 0, 0, 0, 0], EPERM),
@@ -117,4 +118,24 @@ pub(super) const STREAMS_ONLY: &[Forbidden] = &[
     (libc::SYS_sendto, [ALL, BAD, 0, 0x2000_0000, 0, 0], EOPNOTSUPP),
     (libc::SYS_sendmsg, [ALL, BAD, 0x2000_0000, 0, 0, 0], EOPNOTSUPP),
     (libc::SYS_sendmmsg, [ALL, BAD, 1, 0x2000_0000, 0, 0], EOPNOTSUPP),
+    (libc::SYS_shmget, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_shmat, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_shmctl, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_semget, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_semop, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_semtimedop, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_semctl, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_msgget, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_msgsnd, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_msgrcv, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_msgctl, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_mq_open, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_mq_unlink, [BAD, BAD, 0, 0, 0, 0], ENOSYS),
+    (libc::SYS_setpriority, [0, 1, 0, 0, 0, 0], EPERM),
+    (libc::SYS_ioprio_set, [1, 1, 0, 0, 0, 0], EPERM),
+    (libc::SYS_sched_setaffinity, [1, 8, BAD, 0, 0, 0], EPERM),
+    (libc::SYS_sched_setscheduler, [1, 0, BAD, 0, 0, 0], EPERM),
+    (libc::SYS_sched_setparam, [1, BAD, 0, 0, 0, 0], EPERM),
+    (libc::SYS_sched_setattr, [1, BAD, 0, 0, 0, 0], EPERM),
+    (libc::SYS_prlimit64, [1, 7, BAD, 0, 0, 0], EPERM),
 ];
