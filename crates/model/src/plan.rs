@@ -129,7 +129,10 @@ impl Piece {
     /// Whether what is written there belongs to the private layer of the workspace.
     pub fn is_layered(&self) -> bool {
         matches!(self.kind, Kind::Overlay | Kind::Scratch)
-            && matches!(self.why, Cause::PrivateToolchain | Cause::PrivateCache)
+            && matches!(
+                self.why,
+                Cause::PrivateToolchain | Cause::PrivateCache | Cause::PrivateHome
+            )
     }
 }
 
@@ -146,6 +149,8 @@ pub enum Cause {
     PrivateToolchain,
     /// A cache that is empty at first and belongs to the private layer.
     PrivateCache,
+    /// What the run creates in the home directory.
+    PrivateHome,
     /// Credentials among the files of a toolchain.
     Credentials,
     /// A copy of a file of the host, without values that may be secrets.
@@ -225,6 +230,7 @@ impl fmt::Display for Cause {
             Self::Toolchain => "toolchain",
             Self::PrivateToolchain => "toolchain, private when written",
             Self::PrivateCache => "private cache",
+            Self::PrivateHome => "new files in the home directory",
             Self::Credentials => "it holds credentials",
             Self::WithoutSecrets { removed: None } => "empty: it may hold secrets",
             Self::WithoutSecrets { removed: Some(removed) } => {
@@ -369,6 +375,20 @@ pub struct Limits {
 impl Plan {
     /// What the machine is called inside, except where the run sees the host's own files.
     pub const HOST_NAME: &str = "ringwall";
+
+    /// Where what a run creates in the home directory really is. Each entry is mounted at its own path,
+    /// so that the rest of the home directory stays what it is.
+    pub const PRIVATE_HOME: &str = "/run/ringwall/home";
+
+    /// Whether nothing of the plan is at a path below home, and its first name begins with a dot.
+    pub fn is_unplanned_dot(&self, path: &AbsPath) -> bool {
+        let below = path.as_path().strip_prefix(self.home.as_path());
+        let first = below.ok().and_then(|below| below.iter().next());
+        let in_home = |piece: &&Piece| piece.path != self.home && piece.path.is_within(&self.home);
+        first.is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+            && !self.pieces.iter().filter(in_home).any(|piece| path.is_within(&piece.path))
+            && !self.links.iter().any(|link| path.is_within(&link.path))
+    }
 
     /// The innermost piece that contains a path.
     pub fn piece(&self, path: &AbsPath) -> Option<&Piece> {

@@ -185,6 +185,11 @@ pub fn compile(
     }
     agent(&mut layout, machine);
     files::put(&mut layout, context, machine, level);
+    if level < Level::Full
+        && let Ok(place) = AbsPath::lexical(Path::new(Plan::PRIVATE_HOME))
+    {
+        layout.put(&place, Kind::Scratch, true, Cause::PrivateHome);
+    }
     for place in [&context.workspace, &context.home] {
         outside(&mut layout, place);
     }

@@ -15,10 +15,12 @@ use config::setup::Setup;
 use facts::Resolver;
 use facts::git_config::adds_nothing_harmful;
 use model::{
-    AbsPath, Access, Caller, Cause, Host, Kind, Origin, Plan, Reason, Remedy, Rule, Unresolvable,
+    AbsPath, Access, Caller, Cause, Host, Kind, Level, Origin, Plan, Reason, Remedy, Rule,
+    Unresolvable,
     Verdict,
 };
 use plan::{Explainer, Protections, QuietList};
+use policy::protected::{protecting, secret};
 use policy::{NetworkRules, ViolationAction};
 use proxy::Published;
 use sandbox::{
@@ -299,7 +301,11 @@ impl Rules for Monitor<'_, '_> {
             Operation::MakeDirectory => self.quiet.covers_new_directory(path),
             Operation::Connect => self.quiet.covers_connection(path),
             operation if operation.writes() => self.quiet.covers_write(path) || self.is_draft(path),
-            _ => self.quiet.covers(path) || self.is_program(path.as_path()),
+            _ => {
+                self.quiet.covers(path)
+                    || self.is_program(path.as_path())
+                    || (self.plan.is_unplanned_dot(path) && self.may_be_private(path))
+            }
         }
     }
 
@@ -326,6 +332,16 @@ impl Rules for Monitor<'_, '_> {
 
     fn keeps_links_out(&self, path: &AbsPath) -> bool {
         NewNames::keeps_links_out(path)
+    }
+
+    fn may_be_private(&self, path: &AbsPath) -> bool {
+        let (home, own) = (&self.setup.context.home, &self.setup.context.own_files);
+        self.plan.level < Level::Full
+            && secret(path, home).is_none()
+            && protecting(path).is_none()
+            && !own.iter().any(|own| path.is_within(own))
+            && self.protections.hidden_by(path).is_none()
+            && self.protections.read_only_by(path).is_none()
     }
 
     /// Programs write the next version of a file beside it, under its name with a prefix or suffix.

@@ -61,6 +61,12 @@ pub trait Rules {
         false
     }
 
+    /// Whether a path of the home directory may be private to the run: nothing that the policy says
+    /// speaks against it.
+    fn may_be_private(&self, _: &AbsPath) -> bool {
+        false
+    }
+
     /// Whether a file that cannot be created would be the next version of one that may be written.
     fn is_draft(&self, path: &AbsPath) -> bool;
 

@@ -204,3 +204,108 @@ fn clean_removes_what_no_run_is_using() {
         assert_eq!(env.run(&[], READ).stdout, HOST);
     }
 }
+
+/// New dot-files and dot-directories of the home directory can be made, and are the workspace's own.
+#[test]
+fn the_home_directory_has_a_private_layer_for_new_names() {
+    const MAKE: &str = r#"
+set -e
+echo one > ~/.history; echo two >> ~/.history; cat ~/.history
+echo three > ~/.history.tmp; mv ~/.history.tmp ~/.history; cat ~/.history
+mkdir ~/.tool; echo in > ~/.tool/file; cat ~/.tool/file; chmod 700 ~/.tool; ln -s file ~/.tool/link
+mkdir -p ~/.config/x/deep ~/.local/share/y; echo x > ~/.config/x/deep/f; echo y > ~/.local/share/y/f
+mkdir ~/.exists; [ -z "$(ls -A ~/.exists)" ]; ln ~/.history ~/.other; cat ~/.other
+mkdir ~/.gone; rmdir ~/.gone; ! ls ~/.gone; echo now > ~/.gone; cat ~/.gone; rm ~/.gone
+[ ! -e ~/.gone ]; cp /bin/true ~/.program; ~/.program; stat -c %F ~/.history ~/.tool"#;
+    const MADE: &str = "one\ntwo\nthree\nin\nthree\nnow\nregular file\ndirectory\n";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.write("home/.exists/file", "HOST");
+        env.write("other/file", "");
+        let ran = env.run(&["--attribution", "tripwire"], MAKE);
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), MADE), "{ran:?}");
+        assert!(ran.violations().is_empty(), "{ran:?}");
+        let read = "cat ~/.history ~/.tool/link ~/.config/x/deep/f ~/.local/share/y/f 2> /dev/null; \
+                    ls -A ~ | grep -c -e '^.history$' -e '^.tool$' -e '^.exists$'; true";
+        assert_eq!(env.run(&[], read).stdout, "three\nin\nx\ny\n3\n");
+        for options in [&["--fresh"][..], &["--workspace", env.path("other").to_str().unwrap()]] {
+            assert_eq!(env.run(options, read).stdout, "0\n", "{options:?}");
+        }
+        let fresh = env.run(&["--fresh"], "echo new > ~/.history; mkdir ~/.tool; cat ~/.history");
+        assert_eq!((fresh.code, fresh.stdout.as_str()), (Some(0), "new\n"), "{fresh:?}");
+        assert_eq!(env.run(&[], read).stdout, "three\nin\nx\ny\n3\n");
+        for name in [".history", ".tool", ".config/x", ".other", ".program"] {
+            assert!(!env.home().join(name).exists(), "{name}");
+        }
+        assert_eq!(env.read("home/.exists/file"), "HOST");
+    }
+}
+
+/// What the home directory has is not opened by that, and what may not be made is not.
+#[test]
+fn the_private_layer_of_the_home_directory_is_no_hole() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.write("home/.exists/file", "HOST");
+        env.write("home/.aws/credentials", "SECRET");
+        env.write("home/notes/a", "SECRET");
+        env.configure("[filesystem]\ndeny_read = [\"~/.denied\"]\ndeny_write = [\"~/.fixed\"]\n");
+        for (script, path) in [
+            ("cat ~/.ssh/id_ed25519", "home/.ssh/id_ed25519"),
+            ("echo x >> ~/.ssh/authorized_keys", "home/.ssh/authorized_keys"),
+            ("mkdir ~/.gnupg", "home/.gnupg"),
+            ("cat ~/.aws/credentials", "home/.aws/credentials"),
+            ("echo x > ~/.bashrc", "home/.bashrc"),
+            (
+                "mkdir ~/.config; mkdir ~/.config/git; echo x > ~/.config/git/config",
+                "home/.config/git",
+            ),
+            ("mkdir ~/.codex", "home/.codex"),
+            ("echo x > ~/.new; mv ~/.new ~/.profile", "home/.profile"),
+            ("echo x > ~/.new; ln ~/.new ~/.zshrc", "home/.zshrc"),
+            ("echo x > ~/.denied", "home/.denied"),
+            ("echo x > ~/.fixed", "home/.fixed"),
+            ("echo x > ~/notes/new", "home/notes/new"),
+            ("echo x > ~/new", "home/new"),
+            ("cat ~/notes/a", "home/notes/a"),
+            ("mkdir ~/.d; cat ~/.d/../notes/a", "home/notes/a"),
+            ("mkdir ~/.d; ln -s ../notes ~/.d/l; cat ~/.d/l/a", "home/notes/a"),
+            ("mkdir ~/.d; ln -s ../notes ~/.d/l; echo x > ~/.d/l/new", "home/notes/new"),
+        ] {
+            let ran = env.run(&["--attribution", "tripwire"], &format!("{script}; echo went on"));
+            assert_eq!(ran.code, Some(77), "{script}: {ran:?}");
+            assert!(!ran.stdout.contains("went on"), "{script}: {ran:?}");
+            let stopped = ran.violations().into_iter().find(|it| it["class"] == "stop").unwrap();
+            let tried = stopped["path"].as_str().unwrap();
+            assert!(tried.starts_with(env.path(path).to_str().unwrap()), "{script}: {ran:?}");
+            assert!(!ran.stdout.contains("SECRET"), "{script}: {ran:?}");
+            env.ringwall(&["clean"]);
+        }
+        // Absent, and noted.
+        let ran = env.run(&["--attribution", "tripwire"], "cat ~/.exists/file; echo went on");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "went on\n"), "{ran:?}");
+        let exists = env.path("home/.exists").display().to_string();
+        let noted = ran.events("violation").into_iter().find(|it| it["path"] == exists);
+        assert_eq!(noted.map(|it| &it["class"]), Some(&"probe".into()), "{ran:?}");
+        let failed = env.run(&["--attribution", "tripwire"], "cat ~/.exists/file");
+        assert!(failed.stderr.contains("the run does not see"), "{failed:?}");
+    }
+}
+
+/// What is planted in the private directory itself does not show in the home directory.
+#[test]
+fn only_names_that_may_be_private_show_in_the_home_directory() {
+    let script = r"
+cd /run/ringwall/home && echo x > .bashrc; mkdir .ssh; echo PLANTED > .ssh/config; echo PLANTED > notes
+ln -s /etc/passwd .link; true";
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[violation]\naction = \"deny\"\n");
+        env.run(&["--attribution", "tripwire"], script);
+        let tried = env.run(
+            &["--attribution", "tripwire"],
+            "ls -A ~ | grep -e notes -e bashrc -e ssh -e link; cat ~/.ssh/config ~/notes ~/.link; true",
+        );
+        assert_eq!((tried.code, tried.stdout.as_str()), (Some(0), ""), "{tried:?}");
+    }
+}

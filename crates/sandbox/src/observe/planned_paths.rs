@@ -84,6 +84,17 @@ impl PlannedPaths {
         innermost == Some(true) || (innermost.is_none() && node(target).is_some_and(named))
     }
 
+    /// The directories below a path that lead to something, parents first.
+    pub(crate) fn ways_below(&self, dir: &Path) -> Vec<PathBuf> {
+        let is_way = |node: &Node| node.seen == Seen::Way && node.allowed.is_none();
+        let below = self.nodes.iter().filter(|(path, node)| {
+            is_way(node) && Path::new(path) != dir && Path::new(path).starts_with(dir)
+        });
+        let mut ways: Vec<_> = below.map(|(path, _)| PathBuf::from(path)).collect();
+        ways.sort();
+        ways
+    }
+
     /// The names in a directory.
     pub(crate) fn names(&self, path: &Path) -> &[OsString] {
         self.nodes.get(path.as_os_str()).map_or(&[], |node| &node.names)

@@ -8,12 +8,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use model::AbsPath;
+use rustix::fs::{AtFlags, FileType};
 
 use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::observe::looking;
 use crate::observe::planned_paths::PlannedPaths;
 use crate::observe::program::Program;
 use crate::observe::tripwire::{Contents, Seen};
+use crate::supervisor::views::Views;
 use crate::{Attempt, Operation};
 
 /// The contents of the tripwire, for the length of one request.
@@ -27,6 +29,8 @@ pub(crate) struct RunContents<'a> {
     /// The thread for which the supervisor's own helper looks something up. The helper has no number in
     /// the run's PID namespace.
     pub(crate) performs_for: Option<u32>,
+    /// The file system as the run sees it.
+    pub(crate) views: &'a Views,
 }
 
 impl RunContents<'_> {
@@ -37,6 +41,34 @@ impl RunContents<'_> {
             Some(thread) => Program::look_up_here(thread),
             None => program(processes, pid),
         })
+    }
+
+    /// Whether a path of the home directory is for the run to create.
+    fn is_private(&self, path: &AbsPath) -> bool {
+        self.views.private(path).is_some() && self.monitor.may_be_private(path)
+    }
+
+    /// What the run has created at a path.
+    fn private(&self, path: &AbsPath) -> Option<Seen> {
+        let (tree, below) = self.views.private(path)?;
+        let stat = rustix::fs::statat(tree, below, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => Some(Seen::PrivateDirectory),
+            FileType::Symlink => None,
+            _ => Some(Seen::PrivateFile),
+        }
+    }
+
+    /// What the run has created in a directory, where something else is around it.
+    fn private_names(&self, dir: &Path) -> Vec<(OsString, Seen)> {
+        let Ok(dir) = AbsPath::lexical(dir) else { return Vec::new() };
+        let Some(listed) = self.views.list_private(&dir) else { return Vec::new() };
+        let seen = |name: OsString| {
+            let path = dir.join(&name);
+            let new = self.planned_paths.seen(path.as_path()).is_none() && self.is_private(&path);
+            Some((name, self.private(&path).filter(|_| new)?))
+        };
+        listed.into_iter().filter_map(seen).collect()
     }
 
     /// Whether a link of the host leads to something that the run may use. What it says is followed in
@@ -64,8 +96,14 @@ impl Contents for RunContents<'_> {
         if let Some(seen) = self.planned_paths.seen(path.as_path()) {
             return seen;
         }
+        let private = self.is_private(&path);
+        if private && let Some(seen) = self.private(&path) {
+            return seen;
+        }
         let metadata = match std::fs::symlink_metadata(path.as_path()) {
             Ok(metadata) => metadata,
+            // The run may create it at any time.
+            Err(_) if private => return Seen::Hidden,
             Err(error) => return Seen::Absent(error.raw_os_error().unwrap_or(libc::ENOENT)),
         };
         if self.self_test {
@@ -77,6 +115,7 @@ impl Contents for RunContents<'_> {
         let path = path.as_path().to_path_buf();
         let attempt = Attempt { operation: Operation::Look, path, pid };
         match self.rule(&attempt) {
+            Ruling::Errno(_) if private => return Seen::Hidden,
             Ruling::Errno(errno) => return Seen::Absent(errno),
             Ruling::Continue | Ruling::Stop => {}
         }
@@ -94,7 +133,10 @@ impl Contents for RunContents<'_> {
 
     fn names(&mut self, path: &Path) -> Vec<(OsString, Seen)> {
         let seen = |name: &OsString| self.planned_paths.seen(&path.join(name)).unwrap_or(Seen::Way);
-        self.planned_paths.names(path).iter().map(|name| (name.clone(), seen(name))).collect()
+        let planned = self.planned_paths.names(path).iter();
+        let mut names: Vec<_> = planned.map(|name| (name.clone(), seen(name))).collect();
+        names.extend(self.private_names(path));
+        names
     }
 
     fn target(&mut self, path: &Path) -> Option<PathBuf> {
@@ -107,6 +149,10 @@ impl Contents for RunContents<'_> {
     fn attempt(&mut self, attempt: Attempt) -> Ruling {
         if self.self_test {
             return Ruling::Errno(libc::EACCES);
+        }
+        // It is mounted in the next moment, or was removed in the last.
+        if AbsPath::lexical(&attempt.path).is_ok_and(|path| self.is_private(&path)) {
+            return Ruling::Errno(libc::ENOENT);
         }
         self.rule(&attempt)
     }

@@ -12,6 +12,7 @@ mod keep;
 pub(crate) mod kept_mounts;
 pub(crate) mod mount_helper;
 pub(crate) mod perform;
+mod private_home;
 mod serve;
 pub(crate) mod streams;
 mod strict_reads;
@@ -51,6 +52,7 @@ use crate::supervisor::keep::Keeping;
 use crate::supervisor::kept_mounts::KeptMounts;
 use crate::supervisor::mount_helper::MountHelper;
 use crate::supervisor::perform::Performer;
+use crate::supervisor::private_home::PrivateHome;
 use crate::supervisor::serve::Waiting;
 use crate::supervisor::streams::Streams;
 use crate::supervisor::usage::{Activity, Usage};
@@ -90,6 +92,7 @@ pub(crate) struct Supervisor<'a> {
     /// The file system as the run sees it.
     views: Views,
     performer: Performer,
+    private_home: PrivateHome,
     /// Calls that would wait, to be tried again.
     waiting: Waiting,
     /// The command, once it is known.
@@ -215,6 +218,7 @@ impl<'a> Supervisor<'a> {
             connects: Connects::default(),
             views: Views::default(),
             performer: Performer::new(namespaces.then_some(launch.user)),
+            private_home: PrivateHome::default(),
             waiting: Waiting::default(),
             command: None,
             foreground: Foreground::default(),
@@ -576,6 +580,7 @@ impl<'a> Supervisor<'a> {
                 Err(error) => return Next::Fail(self.failed(Step::Root, error.into())),
             }
         }
+        self.begin_private_home(monitor);
         monitor.started(&self.available, test, missing);
         self.cpu_affinity.restore();
         self.started = Some(Instant::now());

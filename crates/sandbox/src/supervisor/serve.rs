@@ -90,6 +90,7 @@ impl Supervisor<'_> {
             processes: self.processes.as_ref(),
             self_test: self.started.is_none(),
             performs_for: self.performs_for,
+            views: &self.views,
         };
         let request = self.request.get(..length).unwrap_or_default();
         let served = self.tripwire.serve(request, &mut view);
@@ -162,8 +163,13 @@ impl Supervisor<'_> {
                 Judged::Ruled(Ruling::Errno(errno)) => Reply::Errno(errno),
                 Judged::Inherited => Reply::Errno(libc::EACCES),
                 Judged::Perform(call) => match self.performer.perform(&self.views, &call) {
-                    Ok(Performed::Done) => Reply::Done,
+                    Ok(Performed::Done) => {
+                        self.follow_private(&call, monitor);
+                        Reply::Done
+                    }
                     Ok(Performed::File(file, close_on_exec)) => {
+                        self.follow_private(&call, monitor);
+                        let Some(listener) = &self.listener else { return Next::GoOn };
                         notify::hand_over(listener, &notification, file, close_on_exec);
                         return Next::GoOn;
                     }
@@ -312,7 +318,11 @@ impl Supervisor<'_> {
 
     /// Waits for a helper in the run's namespaces. It looks paths up there, and this thread must
     /// answer the lookups that reach the tripwire.
-    fn serve_while(&mut self, helper: i32, monitor: &mut dyn Monitor) -> io::Result<i32> {
+    pub(super) fn serve_while(
+        &mut self,
+        helper: i32,
+        monitor: &mut dyn Monitor,
+    ) -> io::Result<i32> {
         let pid = Pid::from_raw(helper).ok_or(io::ErrorKind::NotFound)?;
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty())?;
         loop {

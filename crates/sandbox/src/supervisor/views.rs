@@ -5,20 +5,41 @@
 //! ever: it takes a step into a directory only if that answers from the kernel's cache, or is known to
 //! be of another file system.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use model::AbsPath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use model::{AbsPath, Plan};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
 use rustix::io::Errno;
 
 /// The trees of a run, by the paths they are mounted at.
 #[derive(Debug, Default)]
 pub(crate) struct Views {
     trees: Vec<(AbsPath, OwnedFd)>,
+    private_home: Option<PrivateHome>,
     /// The device number of the tripwire.
     tripwire: Option<(u32, u32)>,
+}
+
+/// What the run creates in the home directory: entries that begin with a dot, at any path of which the
+/// plan says nothing.
+#[derive(Debug)]
+struct PrivateHome {
+    home: AbsPath,
+    tree: OwnedFd,
+    /// What the plan has in the home directory.
+    planned: Vec<AbsPath>,
+}
+
+impl PrivateHome {
+    fn below<'p>(&self, path: &'p AbsPath) -> Option<&'p Path> {
+        let below = path.as_path().strip_prefix(self.home.as_path()).ok()?;
+        let dotted = below.iter().next()?.as_bytes().starts_with(b".");
+        let planned = self.planned.iter().any(|planned| path.is_within(planned));
+        (dotted && !planned).then_some(below)
+    }
 }
 
 /// What is known about something without asking the file system that it is on.
@@ -44,6 +65,9 @@ impl Seen {
     }
 }
 
+/// Private names that a listing shows.
+const MOST_LISTED: usize = 1000;
+
 /// Without following links: what was judged has none left, so one that is there now is new.
 const PLAIN: ResolveFlags =
     ResolveFlags::NO_SYMLINKS.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::BENEATH);
@@ -66,6 +90,7 @@ impl Views {
 
     pub(crate) fn clear(&mut self) {
         self.trees.clear();
+        self.private_home = None;
     }
 
     /// The tree that is mounted at a path.
@@ -73,8 +98,43 @@ impl Views {
         self.trees.iter().find(|(place, _)| place == path).map(|(_, tree)| tree)
     }
 
+    /// Takes the tree of what the run creates in the home directory.
+    pub(crate) fn keep_private(&mut self, plan: &Plan, tree: OwnedFd) {
+        let pieces = plan.pieces.iter().map(|piece| &piece.path);
+        let paths = pieces.chain(plan.links.iter().map(|link| &link.path));
+        let planned = paths.filter(|path| **path != plan.home && path.is_within(&plan.home));
+        let (home, planned) = (plan.home.clone(), planned.cloned().collect());
+        self.private_home = Some(PrivateHome { home, tree, planned });
+    }
+
+    /// What is private of the home directory: its tree, and the path in it.
+    pub(crate) fn private<'p>(&self, path: &'p AbsPath) -> Option<(BorrowedFd<'_>, &'p Path)> {
+        let private = self.private_home.as_ref()?;
+        Some((private.tree.as_fd(), private.below(path)?))
+    }
+
+    /// The names of what is private in the home directory, or in one below it.
+    pub(crate) fn list_private(&self, dir: &AbsPath) -> Option<Vec<OsString>> {
+        let private = self.private_home.as_ref()?;
+        let below = match private.below(dir) {
+            Some(below) => below,
+            None if *dir == private.home => Path::new("."),
+            None => return None,
+        };
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let dir = rustix::fs::openat2(&private.tree, below, flags, Mode::empty(), PLAIN).ok()?;
+        let entries = Dir::read_from(dir).ok()?.filter_map(Result::ok).take(MOST_LISTED);
+        let names = entries.map(|entry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned());
+        let mut names: Vec<_> = names.filter(|name| name != "." && name != "..").collect();
+        names.sort();
+        Some(names)
+    }
+
     /// The innermost tree that contains a path, and the rest of the path.
     fn find<'p>(&self, path: &'p AbsPath) -> Option<(BorrowedFd<'_>, &'p Path)> {
+        if let Some(private) = self.private(path) {
+            return Some(private);
+        }
         let within = self.trees.iter().filter(|(place, _)| path.is_within(place));
         let (place, tree) = within.max_by_key(|(place, _)| place.as_path().as_os_str().len())?;
         Some((tree.as_fd(), path.as_path().strip_prefix(place.as_path()).ok()?))

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::OsString;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +62,9 @@ impl<'a> Links<'a> {
         if let Some(b"" | [b'/', ..]) = bytes.strip_prefix(b"/proc") {
             return self.of_process(path.as_path().strip_prefix("/proc").ok()?);
         }
+        if let Some((tree, below)) = self.views.private(path) {
+            return Some(read_link_at(tree, below));
+        }
         let piece = self.plan.piece(path)?;
         match piece.kind {
             Kind::Scratch | Kind::Overlay => {}
@@ -70,7 +73,7 @@ impl<'a> Links<'a> {
         }
         let below = path.as_path().strip_prefix(piece.path.as_path()).ok()?;
         Some(match self.views.tree(&piece.path) {
-            Some(view) if !below.as_os_str().is_empty() => read_link_at(view, below),
+            Some(view) if !below.as_os_str().is_empty() => read_link_at(view.as_fd(), below),
             _ => no_link(),
         })
     }
@@ -92,7 +95,7 @@ impl<'a> Links<'a> {
             }));
         }
         let target = match self.processes {
-            Some(view) => read_link_at(view, below),
+            Some(view) => read_link_at(view.as_fd(), below),
             None => std::fs::read_link(Path::new("/proc").join(below)),
         };
         if let Ok(target) = &target {
@@ -108,7 +111,7 @@ fn no_link() -> io::Result<PathBuf> {
 
 /// Reads a link without following others: the run can create one meanwhile, and it may lead to the
 /// tripwire, which this thread serves.
-fn read_link_at(directory: &OwnedFd, path: &Path) -> io::Result<PathBuf> {
+fn read_link_at(directory: BorrowedFd<'_>, path: &Path) -> io::Result<PathBuf> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return no_link() };
     let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
     let parent = rustix::fs::openat2(

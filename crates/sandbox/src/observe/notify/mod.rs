@@ -417,6 +417,11 @@ impl Watcher<'_> {
             }
             return CONTINUE;
         }
+        if self.views.private(path).is_some() && self.monitor.may_be_private(path) {
+            // A link cannot be mounted.
+            let links = operation == Operation::SymbolicLink && self.is_top_of_private(path);
+            return if links { errno(libc::EPERM) } else { CONTINUE };
+        }
         if self.is_on_the_way(operation, path) {
             return CONTINUE;
         }
@@ -508,6 +513,11 @@ impl Watcher<'_> {
             Operation::List | Operation::Read => self.own_root && self.plan.is_way(path),
             _ => false,
         }
+    }
+
+    /// Whether a private path of the home directory is one that has to be mounted by itself.
+    fn is_top_of_private(&self, path: &AbsPath) -> bool {
+        self.plan.is_way(&path.parent()) || path.parent() == self.plan.home
     }
 
     /// Whether this renames a pinned directory. Where there are mounts, they prevent that.

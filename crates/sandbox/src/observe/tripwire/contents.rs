@@ -45,6 +45,11 @@ pub enum Seen {
     File,
     /// A file that a granted file is mounted over.
     MountPoint,
+    /// A directory that the run has created, and that is mounted over the name as soon as it exists. It
+    /// can be removed or replaced, and then the kernel takes the mount away.
+    PrivateDirectory,
+    /// The same for anything else.
+    PrivateFile,
     /// A symbolic link that leads to a granted path.
     Link,
 }

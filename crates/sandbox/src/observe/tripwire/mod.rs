@@ -81,6 +81,11 @@ impl Tripwire {
         Self { nodes: Nodes::new(), reply: Reply::default(), owner: Owner { uid, gid } }
     }
 
+    /// Takes note that a path is something else now, of the same kind or not.
+    pub fn renew(&mut self, path: &Path) {
+        self.nodes.renew(path);
+    }
+
     /// Serves one request.
     pub fn serve<'a>(
         &'a mut self,
@@ -123,7 +128,7 @@ impl Tripwire {
             opcode::READLINK => self.read_link(request, contents),
             // That it can be opened would tell that it is there.
             opcode::OPENDIR => match self.node(request.node)? {
-                (path, Kind::Directory) => {
+                (path, Kind::Directory | Kind::PrivateDirectory) => {
                     ask(contents, Attempt { operation: Operation::List, path, pid: request.pid })
                 }
                 _ => {
@@ -325,9 +330,9 @@ struct Owner {
 impl Owner {
     fn attributes(self, node: u64, kind: Kind) -> Attributes {
         let (permissions, links, size) = match kind {
-            Kind::Way | Kind::Directory => (0o555, 2, 0),
+            Kind::Way | Kind::Directory | Kind::PrivateDirectory => (0o555, 2, 0),
             // All of them: a file that cannot be run by its mode is denied without a request.
-            Kind::File | Kind::MountPoint => (0o777, 1, 0),
+            Kind::File | Kind::MountPoint | Kind::PrivateFile => (0o777, 1, 0),
             // The kernel cuts the target at this size.
             Kind::Link(length) => (0o777, 1, length),
         };
@@ -354,6 +359,8 @@ fn kind_of(seen: Seen, path: &Path, contents: &mut impl Contents) -> Result<Kind
         Seen::Directory => Kind::Directory,
         Seen::File => Kind::File,
         Seen::MountPoint => Kind::MountPoint,
+        Seen::PrivateDirectory => Kind::PrivateDirectory,
+        Seen::PrivateFile => Kind::PrivateFile,
         Seen::Link => {
             let length = contents.target(path).map_or(0, |target| target.as_os_str().len());
             Kind::Link(u32::try_from(length).unwrap_or(u32::MAX))

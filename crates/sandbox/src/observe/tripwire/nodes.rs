@@ -28,6 +28,10 @@ pub(super) enum Kind {
     File,
     /// A file that a granted file is mounted over.
     MountPoint,
+    /// A directory that the run has created.
+    PrivateDirectory,
+    /// Anything else that the run has created.
+    PrivateFile,
     /// A symbolic link, with the length of its target.
     Link(u32),
 }
@@ -36,8 +40,8 @@ impl Kind {
     /// The kind of file, as `st_mode` has it.
     pub(super) fn format(self) -> u32 {
         match self {
-            Self::Way | Self::Directory => libc::S_IFDIR,
-            Self::File | Self::MountPoint => libc::S_IFREG,
+            Self::Way | Self::Directory | Self::PrivateDirectory => libc::S_IFDIR,
+            Self::File | Self::MountPoint | Self::PrivateFile => libc::S_IFREG,
             Self::Link(_) => libc::S_IFLNK,
         }
     }
@@ -119,6 +123,11 @@ impl Nodes {
             Some((_, before)) if before.format() != kind.format() => None,
             _ => self.remember(path, kind),
         }
+    }
+
+    /// Gives a path another number the next time: what the kernel has mounted there goes.
+    pub(super) fn renew(&mut self, path: &Path) {
+        self.numbers.remove(path.as_os_str());
     }
 
     /// Takes lookups back, and drops the node with the last one.
