@@ -17,7 +17,7 @@ use crate::setup::Options;
 #[command(after_help = "To start:\n  \
     ringwall init                        set up this project and the agents on this machine\n  \
     ringwall run -- npm test             run a command in the sandbox\n  \
-    ringwall explain -- cat ~/.ssh/id_ed25519   show what the hook would decide, and why")]
+    ringwall explain -- cat ~/.ssh/id_ed25519   show what would be decided, and why")]
 pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) verb: Verb,
@@ -58,10 +58,11 @@ pub(crate) enum Verb {
         ringwall run --learn -- cargo build   print the configuration that this command needs\n  \
         ringwall run --plan -- claude         print what would be allowed, and run nothing")]
     Run(RunArgs),
-    /// Show what the hook would decide about a call, and by which rule
+    /// Show what the hook and the sandbox would do about a call, and by which rule
     ///
     /// Takes a shell command after `--`, or reads a hook call as JSON from stdin. Nothing is run.
-    /// This is the decision of the hook; `ringwall run --plan` shows what the sandbox allows.
+    /// `verdict` is the decision of the hook; `sandbox` is what `ringwall run` would do about the paths
+    /// that the call names.
     #[command(after_long_help = "Examples:\n  \
         ringwall explain -- git push origin main\n  \
         echo '{\"tool_name\":\"Read\",\"tool_input\":{\"file_path\":\"/etc/hosts\"}}' | ringwall explain")]
@@ -303,7 +304,7 @@ pub(crate) struct ExplainArgs {
     /// The agent that would make the call
     #[arg(long, default_value = "claude", value_parser = agent_names())]
     pub(crate) agent: String,
-    /// Print JSON: verdict, redirect, because, opaque
+    /// Print JSON: verdict, redirect, because, opaque, sandbox
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -32,6 +32,7 @@
 //! process of its own for each run, also from a program with threads; it says what that program must
 //! not do. Nothing here writes to a terminal: what a user should read is in the report.
 
+mod answer;
 mod aside;
 mod bounded;
 mod build_files;
@@ -68,6 +69,7 @@ mod worktree;
 mod writer;
 
 pub use agents::Agent;
+pub use answer::Answer;
 pub use build_files::{BuildFileChange, Change};
 pub use config::setup::Options;
 pub use events::{Changed, Class, Counts, Ending, Event, Mechanism, Tampering, Violation};

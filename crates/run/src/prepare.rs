@@ -59,6 +59,13 @@ pub(crate) enum Purpose {
     Run,
 }
 
+impl Prepared {
+    /// What a violation does in a run as it is configured.
+    pub fn violation_action(&self) -> policy::ViolationAction {
+        self.setup.loaded.policy.violation.action.value
+    }
+}
+
 /// Plans a run without starting it. Changes nothing on the machine.
 pub fn prepare(request: &Request) -> Result<Prepared, Error> {
     prepare_for(request, Purpose::Plan)

@@ -1,4 +1,6 @@
-//! `ringwall explain`: what the hook would decide, and why.
+//! `ringwall explain`: what the hook would decide, what the sandbox would do, and why.
+
+mod sandbox;
 
 use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
@@ -6,6 +8,7 @@ use std::process::ExitCode;
 use model::{Action, Decision, Event, EventKind, Mode, Reason, Rule, ToolCall, Verdict};
 use serde_json::{Map, Value, json};
 
+use self::sandbox::Sandbox;
 use super::{describe, setup_failed};
 use crate::args::ExplainArgs;
 use crate::failure::Failure;
@@ -18,13 +21,18 @@ pub(super) fn run(args: ExplainArgs) -> Result<ExitCode, Failure> {
         .ok_or_else(|| Failure::usage(format!("unknown agent `{}`", args.agent)))?;
     let event = event(&args, agent)?;
     let mut setup =
-        Setup::prepare(agent, &args.common.into(), &event.session).map_err(setup_failed)?;
+        Setup::prepare(agent, &args.common.clone().into(), &event.session).map_err(setup_failed)?;
     crate::installs::look_up(&mut setup);
     let judged = pipeline::judge(&setup, &event);
+    let sandbox = sandbox::look(&args, &judged.actions);
     let shown = if args.json {
-        format!("{}\n", as_json(&judged.decision))
+        let mut shown = as_json(&judged.decision);
+        if let Some(object) = shown.as_object_mut() {
+            object.insert("sandbox".into(), sandbox.as_json());
+        }
+        format!("{shown}\n")
     } else {
-        as_text(&setup, &event, &judged)
+        as_text(&setup, &event, &judged, &sandbox)
     };
     terminal::print(&shown);
     Ok(ExitCode::SUCCESS)
@@ -83,7 +91,7 @@ fn as_json(decision: &Decision) -> Value {
     })
 }
 
-fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
+fn as_text(setup: &Setup, event: &Event, judged: &Judged, sandbox: &Sandbox) -> String {
     let decision = &judged.decision;
     let mut rows = vec![vec!["workspace".to_owned(), setup.context.workspace.to_string()]];
     if let EventKind::BeforeTool(call) = &event.kind {
@@ -122,12 +130,7 @@ fn as_text(setup: &Setup, event: &Event, judged: &Judged) -> String {
         let line = terminal::plain(&ignored.to_string());
         rows.push(vec!["untrusted".into(), format!("{line} (`ringwall policy check` shows more)")]);
     }
-    // The hook allows commands to read outside the workspace; the sandbox does not.
-    if judged.actions.iter().any(|action| matches!(action, Action::Run { .. })) {
-        let text = "this is what the hook decides; `ringwall run` is stricter about reads outside \
-                    the workspace";
-        rows.push(vec!["note".into(), terminal::paint(text, Paint::Dim)]);
-    }
+    rows.extend(sandbox.rows());
     terminal::table(&rows)
 }
 

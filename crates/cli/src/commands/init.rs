@@ -19,8 +19,8 @@ const TEMPLATE: &str = r#"# What coding agents are allowed to do in this project
 version = 1
 
 [filesystem]
-# These files cannot be read or written, in any directory.
-deny_read = ["**/.env", "**/*.pem"]
+# Files that cannot be read or written, in any directory: where this project keeps its secrets.
+# deny_read = ["**/.env"]
 # allow_read = ["../shared-lib"]
 
 [network]

@@ -23,7 +23,7 @@ pub(super) fn run(args: RunArgs) -> Result<ExitCode, Failure> {
     if args.plan {
         let prepared = run::prepare(&request).map_err(|error| report::failure(&error))?;
         prepared.notices.iter().for_each(|notice| terminal::note(&plain(notice)));
-        terminal::print(&report::plan(&prepared.plan, args.json));
+        terminal::print(&report::plan(&prepared, args.json));
         return Ok(ExitCode::SUCCESS);
     }
     let existed = request.events_file.as_ref().is_some_and(|file| file.exists());

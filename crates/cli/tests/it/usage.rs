@@ -36,15 +36,46 @@ fn what_only_the_parser_understands_is_reported_by_it() {
 }
 
 #[test]
-fn explain_of_a_command_says_that_the_sandbox_is_stricter() {
+fn explain_says_what_the_hook_decides_and_what_the_sandbox_does() {
     let env = HookEnv::new();
-    let note = "`ringwall run` is stricter about reads outside the workspace";
-    assert!(env.said(&["explain", "--", "cat", "/etc/hosts"]).contains(note));
-    let mut explain = env.command(crate::hook_env::BINARY);
-    explain.arg("explain");
-    let call = br#"{"tool_name":"Read","tool_input":{"file_path":"/etc/hosts"}}"#;
-    let said = fixtures::feed(explain, call).stdout;
-    assert!(said.contains("verdict") && !said.contains(note), "{said}");
+    let other = env.write("other/notes.txt", "notes\n");
+    let other = other.to_str().unwrap();
+    let said = |words: &[&str]| -> serde_json::Value {
+        let words = [&["explain", "--json", "--"], words].concat();
+        serde_json::from_str(&env.said(&words)).unwrap()
+    };
+    // A read outside by a command: the hook cannot see all of them, and leaves them to the sandbox.
+    let read = said(&["cat", other]);
+    assert_eq!((&read["verdict"], &read["sandbox"]["verdict"]), (&"allow".into(), &"stop".into()));
+    let because = &read["sandbox"]["because"][0];
+    assert_eq!((&because["path"], &because["rule"]), (&other.into(), &"workspace".into()));
+    assert!(because["instead"].as_str().unwrap().contains("ringwall grant read"), "{read}");
+    let inside = said(&["cat", "README.md"]);
+    assert_eq!(inside["sandbox"]["verdict"], "allow", "{inside}");
+    let text = env.said(&["explain", "--", "cat", other]);
+    let row = |label: &str| text.lines().find(|line| line.starts_with(label)).unwrap_or("");
+    assert!(row("verdict").contains("allow") && row("sandbox").contains("stop"), "{text}");
+    // With a grant, both agree.
+    env.said(&["grant", "read", other]);
+    assert_eq!(said(&["cat", other])["sandbox"]["verdict"], "allow");
+}
+
+#[test]
+fn numbers_that_are_none_are_reported_in_plain_words() {
+    let env = HookEnv::new();
+    for (words, expected) in [
+        (&["grant", "port", "abc"][..], "`abc` is not a port; expected a number from 1 to 65535"),
+        (&["grant", "port", "0"], "`0` is not a port"),
+        (&["revoke", "port", "70000"], "`70000` is not a port"),
+        (&["audit", "tail", "-n", "x"], "`x` is not a whole number"),
+        (&["grant", "env", "A=b"], "`A=b` is not the name of a variable"),
+        (&["run", "-e", "=x", "--", "true"], "`` is not a valid variable name"),
+    ] {
+        let output = env.ringwall(words);
+        let said = fixtures::text(&output.stderr);
+        assert_eq!(output.status.code(), Some(64), "{words:?}: {said}");
+        assert!(said.contains(expected) && !said.contains("invalid digit"), "{words:?}: {said}");
+    }
 }
 
 #[test]

@@ -14,17 +14,21 @@ use rustix::termios::Winsize;
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A terminal with a shell at it, and somebody who types.
-struct Terminal {
+pub(super) struct Terminal {
     keyboard: File,
     screen: Receiver<Vec<u8>>,
     /// What came and was not looked at yet.
     unread: String,
-    transcript: String,
+    pub(super) transcript: String,
     shell: Child,
 }
 
 impl Terminal {
-    fn new(env: &TestEnv) -> Self {
+    pub(super) fn new(env: &TestEnv) -> Self {
+        Self::of_kind(env, "dumb")
+    }
+
+    pub(super) fn of_kind(env: &TestEnv, term: &str) -> Self {
         // Whoever else is started meanwhile must not keep the terminal alive.
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let master = rustix::pty::openpt(flags).unwrap();
@@ -35,7 +39,7 @@ impl Terminal {
         let end = || File::options().read(true).write(true).open(&name).unwrap();
         let mut shell = env.command("setsid");
         shell.args(["--ctty", "--wait", "/bin/bash", "--norc", "--noprofile", "-i"]);
-        shell.env("TERM", "dumb").env("PS1", "outer> ");
+        shell.env("TERM", term).env("PS1", "outer> ");
         shell.stdin(end()).stdout(end()).stderr(end());
         let shell = shell.spawn().unwrap();
         let keyboard = File::from(master);
@@ -62,12 +66,12 @@ impl Terminal {
         rustix::termios::tcsetwinsize(&self.keyboard, size).unwrap();
     }
 
-    fn send(&mut self, keys: &str) {
+    pub(super) fn send(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     /// Waits until this was shown.
-    fn expect(&mut self, text: &str) {
+    pub(super) fn expect(&mut self, text: &str) {
         loop {
             if let Some(at) = self.unread.find(text) {
                 self.unread.drain(..at + text.len());
@@ -88,7 +92,7 @@ impl Terminal {
 
     /// Interrupts until this was shown. A shell names the job that it brings to the front before it
     /// has done so, and takes an interrupt in between for its own.
-    fn interrupt(&mut self, text: &str) {
+    pub(super) fn interrupt(&mut self, text: &str) {
         let since = Instant::now();
         while !self.unread.contains(text) && since.elapsed() < PATIENCE {
             self.send("\x03");
@@ -103,7 +107,7 @@ impl Terminal {
 
     /// Types a command and waits for what it shows. What is typed is shown too, so the text must
     /// not be part of it.
-    fn tell(&mut self, command: &str, shown: &str) {
+    pub(super) fn tell(&mut self, command: &str, shown: &str) {
         assert!(!command.contains(shown), "{command}");
         self.send(&format!("{command}\n"));
         self.expect(shown);

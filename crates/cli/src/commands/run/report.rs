@@ -3,8 +3,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use model::Plan;
-use run::{Ending, Error, Report, Violation};
+use run::{Ending, Error, Prepared, Report, Violation};
 
 use super::live::Shown;
 use crate::failure::Failure;
@@ -222,9 +221,14 @@ fn shortened(text: &str, home: &str) -> String {
 }
 
 /// A plan as a table, or as JSON.
-pub(super) fn plan(plan: &Plan, json: bool) -> String {
+pub(super) fn plan(prepared: &Prepared, json: bool) -> String {
+    let (plan, left_out) = (prepared.plan.as_ref(), &prepared.variables_left_out);
     if json {
-        return serde_json::to_string_pretty(plan).unwrap_or_default() + "\n";
+        let mut shown = serde_json::to_value(plan).unwrap_or_default();
+        if let Some(object) = shown.as_object_mut() {
+            object.insert("environment_left_out".into(), left_out.clone().into());
+        }
+        return serde_json::to_string_pretty(&shown).unwrap_or_default() + "\n";
     }
     let path = |path: &model::AbsPath| plain(&path.to_string());
     let mut text = format!(
@@ -248,6 +252,12 @@ pub(super) fn plan(plan: &Plan, json: bool) -> String {
     let name = |(name, _): &(OsString, OsString)| name.to_string_lossy().into_owned();
     let names: Vec<_> = plan.environment.iter().map(name).collect();
     text.push_str(&format!("\nenvironment {}\n", plain(&names.join(" "))));
+    if !left_out.is_empty() {
+        let left_out = plain(&left_out.join(" "));
+        text.push_str(&format!(
+            "\nnot passed {left_out}\n(`ringwall grant env NAME` passes one)\n"
+        ));
+    }
     text
 }
 
