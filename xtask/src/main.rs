@@ -8,6 +8,7 @@ mod bench;
 mod coverage;
 mod failure;
 mod generate;
+mod packages;
 mod soak;
 mod test;
 mod workspace;
@@ -35,6 +36,8 @@ enum Verb {
     Gen(generate::Args),
     /// Measures which lines the tests execute, and checks the crates that enforce something
     Coverage(coverage::Args),
+    /// Runs the test suites of real packages outside and inside, and compares the results
+    Packages(packages::Args),
     /// Runs a hostile program in the sandbox again and again, with random acts
     Soak(soak::Args),
     /// Measures speed against other programs in one run, and checks the results against their limits
@@ -60,6 +63,7 @@ fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Test(args) => Ok(test::run(&workspace, &args)),
         Verb::Coverage(args) => coverage::run(&workspace, &args),
         Verb::Gen(args) => generate::run(&workspace, &args),
+        Verb::Packages(args) => packages::run(&workspace, &args),
         Verb::Soak(args) => soak::run(&workspace, &args),
         Verb::Bench { bench } => bench::run(&workspace, &bench),
     }

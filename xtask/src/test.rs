@@ -19,6 +19,7 @@ use self::fuzz::Fuzz;
 use self::libtest::Tally;
 use crate::failure::{Context, Failure};
 use crate::generate;
+use crate::packages::{self, Tried};
 use crate::workspace::{Workspace, announce, output, status};
 
 #[derive(Debug, clap::Args)]
@@ -46,6 +47,8 @@ enum Stage {
     Hooks,
     /// The tests of every crate
     Tests,
+    /// The test suites of three real packages do the same inside
+    Packages,
     /// The fuzz targets find nothing
     Fuzz,
 }
@@ -71,6 +74,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> ExitCode {
             Stage::Gen => report.stage("gen", || generated(workspace)),
             Stage::Hooks => report.stage("hooks", || hooks(workspace)),
             Stage::Tests => report.stage("tests", || tests(workspace, args.filter.as_deref())),
+            Stage::Packages => report.stage("packages", || packages(workspace)),
             Stage::Fuzz => fuzz(workspace, args.fuzz_seconds, &mut report),
         }
     }
@@ -94,6 +98,25 @@ fn generated(workspace: &Workspace) -> Result<Outcome, Failure> {
     let stale = generate::stale(workspace)?;
     let complaints: Vec<_> = stale.iter().map(generate::Generated::complaint).collect();
     Ok(if stale.is_empty() { Outcome::PASSED } else { Outcome::failed(complaints.join("; ")) })
+}
+
+/// Each package is one check. Without a network they are skipped.
+fn packages(workspace: &Workspace) -> Result<Outcome, Failure> {
+    let mut outcome = Outcome::default();
+    for (name, tried) in packages::quick(workspace)? {
+        match tried {
+            Tried::Equal => outcome.passed += 1,
+            Tried::Different(how) => {
+                outcome.failed += 1;
+                outcome.notes.push(format!("FAILED: {name}: {how}"));
+            }
+            Tried::Skipped(why) => {
+                outcome.skipped += 1;
+                outcome.notes.push(format!("SKIPPED: {name}: {why}"));
+            }
+        }
+    }
+    Ok(outcome)
 }
 
 /// Builds with what only tests use.

@@ -48,6 +48,10 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("nix", Use::Read),
     ("opt", Use::Read),
     ("run/current-system", Use::Read),
+    // Where database servers and their clients look for their sockets. The sockets of the host's servers need a
+    // grant; those of a server inside are private.
+    ("run/mysqld", Use::Only),
+    ("run/postgresql", Use::Only),
     ("sbin", Use::Read),
     ("snap", Use::Read),
     ("sys/devices/system", Use::Read),

@@ -91,7 +91,8 @@ fn try_scenario(who: User, scenario: &Scenario) -> Tried {
     drop(env);
     let Some(env) = prepared(who, scenario) else { return Tried::Skipped };
     let ran = env.run(&[], scenario.command);
-    let reported = ["error: ", "warning: ", "note: "]
+    // A note is no fault: it may name a file of the build that changed.
+    let reported = ["error: ", "warning: "]
         .iter()
         .any(|start| ran.stderr.lines().any(|line| line.starts_with(start)));
     let inside = seen(&env, scenario, ran.code, &ran.stdout);

@@ -21,7 +21,7 @@ pub(super) const ALL: &[Scenario] = &[
     prints(
         "what a process sees of itself",
         &[],
-        "id -un; id -u; nproc > /dev/null && echo cpus; ulimit -c; uname -s; pwd; \
+        "id -u; nproc > /dev/null && echo cpus; ulimit -c; uname -s; pwd; \
          readlink /proc/self/cwd; tr '\\0' ' ' < /proc/self/cmdline; ps -o comm= -p $$; \
          [ -r /proc/meminfo ] && [ -r /proc/cpuinfo ] && echo readable; getconf PAGESIZE; df . > /dev/null; echo $?",
     ),
@@ -133,7 +133,7 @@ os.write(fds[0], b'passed'); print(os.read(r, 9))
     prints(
         "keys and certificates",
         &["openssl", "ssh-keygen"],
-        "ssh-keygen -q -t ed25519 -N '' -C test -f key && ssh-keygen -lf key.pub | wc -w; \
+        "getent passwd $(id -u) > /dev/null || exit 1; ssh-keygen -q -t ed25519 -N '' -C test -f key && ssh-keygen -lf key.pub | wc -w; \
          echo message > m; ssh-keygen -q -Y sign -f key -n file m && head -1 m.sig; \
          openssl req -x509 -newkey rsa:2048 -nodes -keyout k.pem -out c.pem -days 2 -subj /CN=example.org 2> /dev/null; \
          openssl x509 -noout -subject -in c.pem; echo x | openssl dgst -sha256 -sign k.pem | wc -c",
