@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use agents::Agent;
-use model::{AbsPath, Level, PrivateLayer};
 use facts::git_config::Role;
+use model::{AbsPath, Level, PrivateLayer};
 use plan::toolchain::Use;
 use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Worktree};
 use policy::{Context, Policy};
 
 use crate::build_files::BuildFiles;
+use crate::committed::Committed;
 use crate::created::Created;
+use crate::later::Later;
 use crate::prepare::Purpose;
 use crate::scan::{Scan, entry};
 use crate::sockets;
@@ -32,6 +34,10 @@ pub(crate) struct Survey {
     pub(crate) repositories: Vec<AbsPath>,
     /// Files that the user's own build acts on.
     pub(crate) build: BuildFiles,
+    /// Names that act only later, as they were.
+    pub(crate) later: Later,
+    /// The repositories in and around the workspace.
+    pub(crate) committed: Committed,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// What was granted outside the workspace and created for the run.
@@ -101,7 +107,14 @@ pub(crate) fn survey(
     let mut host_sockets = std::mem::take(&mut scan.sockets);
     host_sockets.extend(sockets::bound_in(&seen, &grants));
     host_sockets.retain(|path| sockets::is_served(path, &unix_grants));
-    let Scan { mut marked, dangling, unreadable, heads, left_out, build, .. } = scan;
+    let Scan { mut marked, dangling, unreadable, heads, left_out, build, later, .. } = scan;
+    // Below level `readwrite` nothing in the workspace can be written.
+    let writable = policy.level.value >= Level::Readwrite;
+    let later = Later::before(if writable { later } else { Vec::new() }, &mut marked);
+    let committed = match purpose {
+        Purpose::Run if writable => Committed::before(&marked, &context.workspace),
+        _ => Committed::default(),
+    };
     let repositories =
         heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
     // A directory that cannot be read might contain anything.
@@ -124,7 +137,7 @@ pub(crate) fn survey(
         events_file,
         layer: PrivateLayer::default(),
     };
-    Survey { machine, dangling, repositories, build, left_out, created }
+    Survey { machine, dangling, repositories, build, later, committed, left_out, created }
 }
 
 /// Which candidates exist, and what the files with settings among them say. Home is listed once, as is
@@ -286,6 +299,8 @@ pub(crate) struct Now {
     pub(crate) build: BuildFiles,
     /// What configurations make git read and run in the workspace.
     pub(crate) named: Vec<(AbsPath, Role)>,
+    /// Files with names that act only later.
+    pub(crate) later: BTreeSet<AbsPath>,
 }
 
 /// Protected names that exist now where the run may write.
@@ -328,8 +343,8 @@ pub(crate) fn look_now(
 impl Scan<'_> {
     fn now(mut self) -> Now {
         self.bare_repositories();
-        let Self { marked, unreadable, heads, build, named, .. } = self;
-        Now { marked, unreadable, heads, build, named }
+        let Self { marked, unreadable, heads, build, named, later, .. } = self;
+        Now { marked, unreadable, heads, build, named, later: later.into_iter().collect() }
     }
 }
 

@@ -120,7 +120,11 @@ os.write(fds[0], b'passed'); print(os.read(r, 9))
         "vim -u NONE -es -c '%s/two/zwei/' -c 'normal Go' -c 'wq' f < /dev/null; echo $?; ls -A",
         "cat f",
     ),
-    prints("less as a filter", &["less"], "seq 100 | less | tail -1; less -FX f 2> /dev/null; echo $?"),
+    prints(
+        "less as a filter",
+        &["less"],
+        "seq 100 | less | tail -1; less -FX f 2> /dev/null; echo $?",
+    ),
     prints(
         "manual pages",
         &["man"],
