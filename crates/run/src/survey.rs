@@ -120,7 +120,10 @@ pub(crate) fn survey(
     // A directory that cannot be read might contain anything.
     let read_only = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(read_only));
-    let identity = facts::git_config::committer(context.home.as_path());
+    let home = context.home.as_path();
+    let around = facts::git_root(context.workspace.as_path()).map(|top| top.join(".git/config"));
+    let own_files = facts::git_config::own_files(home);
+    let git = facts::git_config::users_settings(&own_files, home, around.as_deref());
     let machine = Machine {
         entries,
         settings,
@@ -129,7 +132,7 @@ pub(crate) fn survey(
         unix_grants,
         host_sockets,
         worktree,
-        identity,
+        git,
         user: user(&environment),
         agent,
         environment,
