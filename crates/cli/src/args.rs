@@ -130,6 +130,16 @@ pub(crate) enum Verb {
         ringwall trust             trust the files of this project\n  \
         ringwall trust --forget    stop trusting them")]
     Trust(TrustArgs),
+    /// Show what runs left under protected names, and take it over
+    ///
+    /// A run can write names that act only when you do something with a tool, such as an editor's
+    /// settings. What was in no commit before the run is kept aside at its end, until you take it over
+    /// or drop it.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall kept           list what is kept\n  \
+        ringwall kept show 3    show what the files say\n  \
+        ringwall kept take 3    put them where the run left them")]
+    Kept(KeptArgs),
     /// Show or verify the log of decisions
     #[command(
         subcommand,
@@ -524,6 +534,55 @@ pub(crate) struct TrustArgs {
     /// Stop trusting the file
     #[arg(long, conflicts_with = "yes")]
     pub(crate) forget: bool,
+}
+
+#[derive(Debug, ClapArgs)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct KeptArgs {
+    #[command(subcommand)]
+    pub(crate) verb: Option<KeptVerb>,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeptVerb {
+    /// List what is kept (the same as no verb)
+    #[command(after_long_help = "Example:\n  ringwall kept list --json")]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what kept files say
+    #[command(after_long_help = "Example:\n  ringwall kept show 3")]
+    Show {
+        /// The number that the end of the run named
+        number: u64,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put kept files where the run left them
+    ///
+    /// A file that was written there since is not replaced. What is kept stays until you drop it.
+    #[command(after_long_help = "Examples:\n  \
+        ringwall kept take 3\n  \
+        ringwall kept take 3 .vscode/settings.json")]
+    Take {
+        /// The number that the end of the run named
+        number: u64,
+        /// Only these files
+        #[arg(value_name = "PATH")]
+        paths: Vec<PathBuf>,
+    },
+    /// Delete kept files
+    #[command(after_long_help = "Example:\n  ringwall kept drop 3")]
+    Drop {
+        /// The number that the end of the run named
+        number: u64,
+    },
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,13 +6,13 @@
 
 mod named;
 mod parse;
+mod users;
 
 use std::path::Path;
 
-use model::Identity;
-
-pub use named::{Named, Role, named_files, users_files};
+pub use named::{Named, Role, named_files, own_files, users_files};
 use parse::{Config, Line, parse};
+pub use users::users_settings;
 
 use crate::text::read_bytes;
 
@@ -116,21 +116,6 @@ pub fn without_harmful_additions(old: &[u8], new: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(kept.chars().filter_map(|c| u8::try_from(c).ok()).collect())
-}
-
-/// The name and address under which a user commits, from the files in their home.
-pub fn committer(home: &Path) -> Option<Identity> {
-    let files = [home.join(".config/git/config"), home.join(".gitconfig")];
-    let (mut name, mut email) = (None, None);
-    let text = |value: Vec<u8>| String::from_utf8_lossy(&value).into_owned();
-    for line in files.iter().filter_map(|file| read(file)).flat_map(|config| config.lines) {
-        match (&*line.section, &line.subsection, &*line.key) {
-            ("user", None, "name") if line.value.is_some() => name = line.value.map(text),
-            ("user", None, "email") if line.value.is_some() => email = line.value.map(text),
-            _ => {}
-        }
-    }
-    Some(Identity { name: name?, email: email? })
 }
 
 impl Line {
@@ -361,19 +346,5 @@ mod tests {
             assert_eq!(found, expected, "{}", String::from_utf8_lossy(&text));
         }
         assert!(read_by_git > 70, "{read_by_git}");
-    }
-
-    #[test]
-    fn the_committer_is_read_from_both_files_and_the_later_one_wins() {
-        let home = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(home.path().join(".config/git")).unwrap();
-        let write = |name: &str, text: &str| std::fs::write(home.path().join(name), text).unwrap();
-        assert_eq!(committer(home.path()), None);
-        write(".config/git/config", "[user]\n\tname = Old Name\n\temail = a@example.org\n");
-        let found = committer(home.path()).unwrap();
-        assert_eq!((&*found.name, &*found.email), ("Old Name", "a@example.org"));
-        write(".gitconfig", "[core]\n\tname = x\n[User] # me\n\tName = \"New Name\"\n");
-        let found = committer(home.path()).unwrap();
-        assert_eq!((&*found.name, &*found.email), ("New Name", "a@example.org"));
     }
 }

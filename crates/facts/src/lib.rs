@@ -5,6 +5,7 @@
 
 mod git;
 pub mod git_config;
+pub mod git_objects;
 mod places;
 mod resolve;
 mod text;

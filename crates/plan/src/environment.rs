@@ -62,6 +62,10 @@ pub(super) fn build(
     };
     set("HOME", context.home.as_path().into());
     set("TMPDIR", "/tmp".into());
+    // A granted agent is found by its variable.
+    if let Some(socket) = super::git_files::agents_socket(machine) {
+        set("SSH_AUTH_SOCK", socket.into());
+    }
     set("GIT_CEILING_DIRECTORIES", context.workspace.parent().as_path().into());
     set("RINGWALL", level_word(policy.level.value).into());
     if policy.level.value < Level::Readwrite {

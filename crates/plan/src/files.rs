@@ -4,7 +4,7 @@ use std::path::Path;
 
 use model::{AbsPath, Cause, Kind, Level, Link, Plan};
 
-use super::{Layout, Machine};
+use super::{Layout, Machine, git_files};
 use policy::Context;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
@@ -75,26 +75,8 @@ fn texts(context: &Context, machine: &Machine) -> Vec<(AbsPath, String)> {
         (at("/etc/nsswitch.conf"), NAME_SERVICES.into()),
         (at("/etc/resolv.conf"), "nameserver 127.0.0.1\noptions timeout:2 attempts:1\n".into()),
     ];
-    let gitconfig = gitconfig(machine);
-    if !gitconfig.is_empty() {
-        texts.push((home.join(".gitconfig".as_ref()), gitconfig));
-    }
+    texts.extend(git_files::texts(context, machine));
     texts
-}
-
-/// Git's settings for the run: the user's name and address. In a linked worktree, git must not run
-/// maintenance on the repository that the worktree belongs to.
-fn gitconfig(machine: &Machine) -> String {
-    let mut text = String::new();
-    if let Some(identity) = &machine.identity {
-        let quoted = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-        let (name, email) = (quoted(&identity.name), quoted(&identity.email));
-        text.push_str(&format!("[user]\n\tname = \"{name}\"\n\temail = \"{email}\"\n"));
-    }
-    if machine.worktree.is_some() {
-        text.push_str("[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n");
-    }
-    text
 }
 
 fn at(path: &str) -> AbsPath {

@@ -6,6 +6,7 @@
 mod environment;
 mod explain;
 mod files;
+mod git_files;
 mod ports;
 mod protections;
 mod quiet_list;
@@ -19,7 +20,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use model::{
-    AbsPath, Base, Cause, Identity, Kind, Level, Limits, Link, Net, Piece, Plan, PrivateLayer,
+    AbsPath, Base, Cause, GitSettings, Kind, Level, Limits, Link, Net, Piece, Plan, PrivateLayer,
     WhyTemporary,
 };
 
@@ -59,8 +60,8 @@ pub struct Machine {
     pub set_by_user: Vec<(OsString, OsString)>,
     /// The repository of a linked worktree.
     pub worktree: Option<Worktree>,
-    /// The author of the user's commits.
-    pub identity: Option<Identity>,
+    /// The user's git settings, as far as they come along.
+    pub git: GitSettings,
     /// Who runs.
     pub user: User,
     /// What the agent that runs needs of the host.

@@ -1,10 +1,13 @@
 //! [`Protections`]: which entries of a tree the sandbox must hide or protect.
 
+use std::ffi::OsStr;
+use std::path::Path;
+
 use model::{AbsPath, Sourced};
 
 use policy::pattern::{Case, fold};
-use policy::protected::{Cover, held_by, protecting, shadows};
-use policy::{Context, PathRule, Policy, protected_names};
+use policy::protected::{Cover, held_by, protecting_in, shadows_in};
+use policy::{Acts, Context, PathRule, Policy, protected_names};
 
 /// What the sandbox does with an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub struct Protections<'a> {
     /// protected; and the endings of those with wildcards.
     last_names: Vec<&'static str>,
     endings: Vec<&'static str>,
+    workspace: AbsPath,
+    home: AbsPath,
 }
 
 /// A rule, the literal prefix of its path, and where that prefix really leads.
@@ -64,6 +69,8 @@ impl<'a> Protections<'a> {
             read_only: denials(&policy.filesystem.deny_write),
             last_names,
             endings,
+            workspace: context.workspace.clone(),
+            home: context.home.clone(),
         }
     }
 
@@ -88,18 +95,68 @@ impl<'a> Protections<'a> {
         self.protects(path)
     }
 
-    /// The same for protected names only.
+    /// The same for protected names that act at once.
     pub fn protects(&self, path: &AbsPath) -> Option<Mark> {
         if !self.may_be_protected(path) {
             return None;
         }
-        let name = protecting(path)?;
+        let name = protecting_in(path, &self.workspace)?;
+        if name.acts == Acts::Later && self.is_judged(path) {
+            return None;
+        }
         Some(if name.cover == Cover::Itself { Mark::Pinned } else { Mark::ReadOnly })
     }
 
-    /// Whether a directory moved to this path, or away from it, could contain a protected name.
+    /// Whether a path is, or is in, a protected name that acts only later: a run can write it, and at
+    /// its end it is judged.
+    pub fn acts_later(&self, path: &AbsPath) -> bool {
+        let later =
+            || protecting_in(path, &self.workspace).is_some_and(|it| it.acts == Acts::Later);
+        self.is_judged(path) && self.may_be_within_protected(path) && later()
+    }
+
+    /// Whether a path ends in the name of one of those.
+    pub fn begins_later(&self, path: &AbsPath) -> bool {
+        let later =
+            || protecting_in(path, &self.workspace).is_some_and(|it| it.acts == Acts::Later);
+        self.may_be_protected(path) && later() && self.is_judged(path)
+    }
+
+    /// Whether a path is, or is in, a protected name that acts at once and may be content of a project:
+    /// whoever unpacks one goes on without it.
+    pub fn is_diverted(&self, path: &AbsPath) -> bool {
+        let is = |name: &policy::ProtectedName| matches!(name.acts, Acts::AtOnce | Acts::Rules);
+        let at_once = || protecting_in(path, &self.workspace).is_some_and(is);
+        self.is_judged(path)
+            && self.may_be_within_protected(path)
+            && self.hidden_by(path).is_none()
+            && self.read_only_by(path).is_none()
+            && at_once()
+    }
+
+    /// Whether whatever a run leaves at a path is looked at when it ends. What is in the home directory
+    /// itself acts whatever the user does, and other directories are not searched for it.
+    fn is_judged(&self, path: &AbsPath) -> bool {
+        let in_home = || {
+            let below = path.as_path().strip_prefix(self.home.as_path()).ok();
+            let below = below.and_then(|below| AbsPath::lexical(&Path::new("/").join(below)).ok());
+            below.is_some_and(|below| {
+                let first = below.as_path().components().nth(1).map(|it| it.as_os_str().to_owned());
+                let first = first.and_then(|it| AbsPath::lexical(&Path::new("/").join(it)).ok());
+                first.is_some_and(|first| {
+                    protecting_in(&first, &AbsPath::root()).is_some()
+                        || shadows_in(&first, &AbsPath::root()).is_some()
+                })
+            })
+        };
+        path.is_within(&self.workspace) && !(self.home.is_within(&self.workspace) && in_home())
+    }
+
+    /// Whether a directory moved to this path, or away from it, could contain a protected name that
+    /// acts at once.
     pub fn shadows(&self, path: &AbsPath) -> bool {
-        shadows(path).is_some()
+        let judged = self.is_judged(path);
+        shadows_in(path, &self.workspace).is_some_and(|it| it.acts != Acts::Later || !judged)
     }
 
     /// Where protected names would be in a directory moved to this path, relative to it.
@@ -119,7 +176,15 @@ impl<'a> Protections<'a> {
     }
 
     fn may_be_protected(&self, path: &AbsPath) -> bool {
-        let Some(name) = path.as_path().file_name() else { return false };
+        path.as_path().file_name().is_some_and(|name| self.ends_protected(name))
+    }
+
+    /// The same for a path in a protected tree.
+    fn may_be_within_protected(&self, path: &AbsPath) -> bool {
+        path.as_path().components().any(|part| self.ends_protected(part.as_os_str()))
+    }
+
+    fn ends_protected(&self, name: &OsStr) -> bool {
         let name = name.to_string_lossy();
         let name = fold(&name);
         self.last_names.binary_search(&&*name).is_ok()

@@ -35,7 +35,7 @@ pub use network::{
     NetworkRules, ServerName, connect, dial, look_up, request_host, server_name, unreadable_host,
 };
 pub use pattern::{PathRule, PathRuleError};
-pub use protected::{Cover, ProtectedName, protected_names, secret};
+pub use protected::{Acts, Cover, ProtectedName, protected_names, secret};
 pub use rules::{
     AuditRules, Confinement, Environment, Filesystem, Git, Guard, Limits, Network, OnAuditFailure,
     OnError, Phase, Policy, Quarantine, QuarantineMode, Violation, ViolationAction,

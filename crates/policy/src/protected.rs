@@ -5,7 +5,8 @@
 //!
 //! The class of a name decides. A name is protected if something acts on it without the user asking
 //! for it: when they open or enter the directory, or start git, an agent, an editor, a shell, a
-//! debugger or a package manager there. What acts when the user runs the project's own build is in
+//! debugger or a package manager there. [`Acts`] says which of them a run may write until it is judged
+//! at its end. What acts when the user runs the project's own build is in
 //! [`build_files`](crate::build_files), and what acts only with a certain content in
 //! [`toolchain_files`](crate::toolchain_files). `docs/protected-names.md` lists all of them.
 
@@ -25,11 +26,29 @@ pub struct ProtectedName {
     pub path: &'static [&'static str],
     /// Whether everything below is protected too.
     pub cover: Cover,
-    /// Whether it counts in a directory of installed packages too. Packages bring their authors'
+    /// When it acts.
+    pub acts: Acts,
+    /// Whether it counts in a directory of dependencies too. Packages bring their authors'
     /// settings, which act on no one as long as no one works in the package.
     pub in_packages: bool,
     /// Who would act on it.
     pub why: &'static str,
+}
+
+/// When something acts on a protected name. The strictest comes first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Acts {
+    /// At once, and version control keeps it for itself: it is no content of a project. A run cannot
+    /// write it.
+    Repository,
+    /// At once, and it decides what a run may do. A run cannot write it, and neither can git.
+    Rules,
+    /// At once: a shell or an agent reads it the next time it does anything there. A run cannot write
+    /// it, and git can check out what the user has committed.
+    AtOnce,
+    /// Later: only when the user opens an editor, starts a tool or commits. A run can write it, and
+    /// what it wrote is judged at its end.
+    Later,
 }
 
 /// How much of a protected name is protected.
@@ -64,47 +83,57 @@ const CONSOLE: &str = "an interpreter or debugger runs it when it starts there";
 const SESSION: &str = "the session or a terminal runs it when it starts";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
-    ProtectedName { path, cover: Cover::Tree, in_packages: true, why }
+    ProtectedName { path, cover: Cover::Tree, acts: Acts::AtOnce, in_packages: true, why }
 }
 
-/// A name that installed packages bring with them.
+/// What version control keeps for itself.
+const fn state(path: &'static [&'static str], why: &'static str) -> ProtectedName {
+    ProtectedName { acts: Acts::Repository, ..tree(path, why) }
+}
+
+/// A name that acts on no one in a dependency.
 const fn project(path: &'static [&'static str], why: &'static str) -> ProtectedName {
     ProtectedName { in_packages: false, ..tree(path, why) }
 }
 
+/// The same, if it acts only when the user does something with a tool.
+const fn later(path: &'static [&'static str], why: &'static str) -> ProtectedName {
+    ProtectedName { acts: Acts::Later, ..project(path, why) }
+}
+
 const NAMES: &[ProtectedName] = &[
-    tree(&["ringwall.toml"], RINGWALL),
-    tree(&[".claude", "settings.json"], CLAUDE),
-    tree(&[".claude", "settings.local.json"], CLAUDE),
-    tree(&[".claude", "managed-settings.json"], CLAUDE),
-    tree(&[".claude", "launch.json"], CLAUDE),
-    tree(&[".claude", "scheduled_tasks.json"], CLAUDE),
-    tree(&[".claude", "hooks"], CLAUDE),
-    tree(&[".claude", "agents"], CLAUDE),
-    tree(&[".claude", "commands"], CLAUDE),
-    tree(&[".claude", "skills"], CLAUDE),
-    tree(&[".claude", "plugins"], CLAUDE),
-    tree(&[".claude", "workflows"], CLAUDE),
-    tree(&[".claude", "output-styles"], CLAUDE),
-    tree(&[".claude.json"], CLAUDE),
-    tree(&[".claude-plugin"], CLAUDE),
-    tree(&["managed-settings.json"], CLAUDE),
-    tree(&[".mcp.json"], MCP),
-    tree(&[".codex"], CODEX),
-    tree(&[".agents"], CODEX),
-    tree(&[".gemini"], GEMINI),
-    tree(&[".copilot"], COPILOT),
-    tree(&[".github", "hooks"], COPILOT),
-    tree(&[".github", "copilot"], COPILOT),
-    tree(&[".opencode"], OPENCODE),
-    tree(&["opencode.json"], OPENCODE),
-    tree(&["opencode.jsonc"], OPENCODE),
-    tree(&[".config", "opencode"], OPENCODE),
-    tree(&[".pi"], PI),
-    tree(&[".github", "agents"], COPILOT),
-    tree(&[".github", "mcp.json"], COPILOT),
-    tree(&[".github", "skills"], COPILOT),
-    tree(&[".cursor"], CURSOR),
+    ProtectedName { acts: Acts::Rules, ..tree(&["ringwall.toml"], RINGWALL) },
+    project(&[".claude", "settings.json"], CLAUDE),
+    project(&[".claude", "settings.local.json"], CLAUDE),
+    project(&[".claude", "managed-settings.json"], CLAUDE),
+    project(&[".claude", "launch.json"], CLAUDE),
+    project(&[".claude", "scheduled_tasks.json"], CLAUDE),
+    project(&[".claude", "hooks"], CLAUDE),
+    project(&[".claude", "agents"], CLAUDE),
+    project(&[".claude", "commands"], CLAUDE),
+    project(&[".claude", "skills"], CLAUDE),
+    project(&[".claude", "plugins"], CLAUDE),
+    project(&[".claude", "workflows"], CLAUDE),
+    project(&[".claude", "output-styles"], CLAUDE),
+    project(&[".claude.json"], CLAUDE),
+    project(&[".claude-plugin"], CLAUDE),
+    project(&["managed-settings.json"], CLAUDE),
+    project(&[".mcp.json"], MCP),
+    project(&[".codex"], CODEX),
+    project(&[".agents"], CODEX),
+    project(&[".gemini"], GEMINI),
+    project(&[".copilot"], COPILOT),
+    project(&[".github", "hooks"], COPILOT),
+    project(&[".github", "copilot"], COPILOT),
+    project(&[".opencode"], OPENCODE),
+    project(&["opencode.json"], OPENCODE),
+    project(&["opencode.jsonc"], OPENCODE),
+    project(&[".config", "opencode"], OPENCODE),
+    project(&[".pi"], PI),
+    project(&[".github", "agents"], COPILOT),
+    project(&[".github", "mcp.json"], COPILOT),
+    project(&[".github", "skills"], COPILOT),
+    project(&[".cursor"], CURSOR),
     // Other agents. Where a directory also has texts that projects write, such as rules and
     // specifications, only the parts that start something are named.
     project(&[".qwen"], AGENT),
@@ -171,60 +200,69 @@ const NAMES: &[ProtectedName] = &[
     project(&[".agent", "hooks"], AGENT),
     project(&[".agent", "skills"], AGENT),
     project(&[".agent", "mcp.json"], AGENT),
-    ProtectedName { cover: Cover::Itself, ..tree(&[".git"], GIT) },
+    ProtectedName { cover: Cover::Itself, ..state(&[".git"], GIT) },
     // Also `name.git`, as bare repositories are called.
-    tree(&["*.git", "hooks"], GIT),
-    tree(&["*.git", "config"], GIT),
-    tree(&[".git", "config.worktree"], GIT),
-    tree(&[".git", "commondir"], GIT),
-    tree(&[".git", "gitdir"], GIT),
-    tree(&[".git", "info", "attributes"], GIT),
-    tree(&[".git", "objects", "info", "alternates"], GIT),
-    tree(&[".git", "modules"], GIT),
-    tree(&[".git", "worktrees"], GIT),
-    tree(&[".gitconfig"], GIT),
-    tree(&[".config", "git"], GIT),
-    project(&[".hg", "hgrc"], REPOSITORY),
-    project(&[".hg", "hgrc-not-shared"], REPOSITORY),
-    project(&[".hg", "sharedpath"], REPOSITORY),
-    project(&[".jj", "repo", "config.toml"], REPOSITORY),
-    project(&[".jj", "workspace-config.toml"], REPOSITORY),
-    project(&[".bzr", "branch", "branch.conf"], REPOSITORY),
-    project(&[".husky"], GIT_HOOKS),
-    project(&[".huskyrc"], GIT_HOOKS),
-    project(&[".huskyrc.json"], GIT_HOOKS),
-    project(&[".huskyrc.js"], GIT_HOOKS),
-    project(&[".huskyrc.yml"], GIT_HOOKS),
-    project(&[".huskyrc.yaml"], GIT_HOOKS),
-    project(&[".cargo-husky"], GIT_HOOKS),
-    project(&[".rusty-hook.toml"], GIT_HOOKS),
-    project(&[".pre-commit-config.yaml"], GIT_HOOKS),
-    project(&[".pre-commit-config.yml"], GIT_HOOKS),
-    project(&["prek.toml"], GIT_HOOKS),
-    project(&["hk.pkl"], GIT_HOOKS),
-    project(&["lefthook.yml"], GIT_HOOKS),
-    project(&["lefthook.yaml"], GIT_HOOKS),
-    project(&["lefthook.toml"], GIT_HOOKS),
-    project(&["lefthook.json"], GIT_HOOKS),
-    project(&["lefthook-local.yml"], GIT_HOOKS),
-    project(&["lefthook-local.yaml"], GIT_HOOKS),
-    project(&["lefthook-local.toml"], GIT_HOOKS),
-    project(&["lefthook-local.json"], GIT_HOOKS),
-    project(&[".lefthook.yml"], GIT_HOOKS),
-    project(&[".lefthook.yaml"], GIT_HOOKS),
-    project(&[".lefthook.toml"], GIT_HOOKS),
-    project(&[".lefthook.json"], GIT_HOOKS),
-    project(&[".lefthook-local.yml"], GIT_HOOKS),
-    project(&[".lefthook-local.yaml"], GIT_HOOKS),
-    project(&[".lefthook-local.toml"], GIT_HOOKS),
-    project(&[".lefthook-local.json"], GIT_HOOKS),
-    project(&[".lefthook"], GIT_HOOKS),
-    project(&[".lefthook-local"], GIT_HOOKS),
-    project(&[".config", "lefthook.yml"], GIT_HOOKS),
-    project(&[".config", "lefthook.yaml"], GIT_HOOKS),
-    project(&[".overcommit.yml"], GIT_HOOKS),
-    project(&[".git-hooks"], GIT_HOOKS),
-    project(&["captainhook.json"], GIT_HOOKS),
+    state(&["*.git", "hooks"], GIT),
+    state(&["*.git", "config"], GIT),
+    state(&[".git", "config.worktree"], GIT),
+    state(&[".git", "commondir"], GIT),
+    state(&[".git", "gitdir"], GIT),
+    state(&[".git", "info", "attributes"], GIT),
+    state(&[".git", "objects", "info", "alternates"], GIT),
+    state(&[".git", "modules"], GIT),
+    state(&[".git", "worktrees"], GIT),
+    state(&[".gitconfig"], GIT),
+    state(&[".config", "git"], GIT),
+    ProtectedName { acts: Acts::Repository, ..project(&[".hg", "hgrc"], REPOSITORY) },
+    ProtectedName { acts: Acts::Repository, ..project(&[".hg", "hgrc-not-shared"], REPOSITORY) },
+    ProtectedName { acts: Acts::Repository, ..project(&[".hg", "sharedpath"], REPOSITORY) },
+    ProtectedName {
+        acts: Acts::Repository,
+        ..project(&[".jj", "repo", "config.toml"], REPOSITORY)
+    },
+    ProtectedName {
+        acts: Acts::Repository,
+        ..project(&[".jj", "workspace-config.toml"], REPOSITORY)
+    },
+    ProtectedName {
+        acts: Acts::Repository,
+        ..project(&[".bzr", "branch", "branch.conf"], REPOSITORY)
+    },
+    later(&[".husky"], GIT_HOOKS),
+    later(&[".huskyrc"], GIT_HOOKS),
+    later(&[".huskyrc.json"], GIT_HOOKS),
+    later(&[".huskyrc.js"], GIT_HOOKS),
+    later(&[".huskyrc.yml"], GIT_HOOKS),
+    later(&[".huskyrc.yaml"], GIT_HOOKS),
+    later(&[".cargo-husky"], GIT_HOOKS),
+    later(&[".rusty-hook.toml"], GIT_HOOKS),
+    later(&[".pre-commit-config.yaml"], GIT_HOOKS),
+    later(&[".pre-commit-config.yml"], GIT_HOOKS),
+    later(&["prek.toml"], GIT_HOOKS),
+    later(&["hk.pkl"], GIT_HOOKS),
+    later(&["lefthook.yml"], GIT_HOOKS),
+    later(&["lefthook.yaml"], GIT_HOOKS),
+    later(&["lefthook.toml"], GIT_HOOKS),
+    later(&["lefthook.json"], GIT_HOOKS),
+    later(&["lefthook-local.yml"], GIT_HOOKS),
+    later(&["lefthook-local.yaml"], GIT_HOOKS),
+    later(&["lefthook-local.toml"], GIT_HOOKS),
+    later(&["lefthook-local.json"], GIT_HOOKS),
+    later(&[".lefthook.yml"], GIT_HOOKS),
+    later(&[".lefthook.yaml"], GIT_HOOKS),
+    later(&[".lefthook.toml"], GIT_HOOKS),
+    later(&[".lefthook.json"], GIT_HOOKS),
+    later(&[".lefthook-local.yml"], GIT_HOOKS),
+    later(&[".lefthook-local.yaml"], GIT_HOOKS),
+    later(&[".lefthook-local.toml"], GIT_HOOKS),
+    later(&[".lefthook-local.json"], GIT_HOOKS),
+    later(&[".lefthook"], GIT_HOOKS),
+    later(&[".lefthook-local"], GIT_HOOKS),
+    later(&[".config", "lefthook.yml"], GIT_HOOKS),
+    later(&[".config", "lefthook.yaml"], GIT_HOOKS),
+    later(&[".overcommit.yml"], GIT_HOOKS),
+    later(&[".git-hooks"], GIT_HOOKS),
+    later(&["captainhook.json"], GIT_HOOKS),
     tree(&[".envrc"], SHELL),
     tree(&[".direnv"], SHELL),
     project(&[".autoenv"], SHELL),
@@ -239,15 +277,15 @@ const NAMES: &[ProtectedName] = &[
     project(&[".config", "mise"], SHELL),
     project(&[".config", "mise.toml"], SHELL),
     project(&[".rtx.toml"], SHELL),
-    tree(&[".bashrc"], RC),
-    tree(&[".bash_profile"], RC),
-    tree(&[".bash_login"], RC),
-    tree(&[".profile"], RC),
-    tree(&[".zshrc"], RC),
-    tree(&[".zshenv"], RC),
-    tree(&[".zprofile"], RC),
-    tree(&[".zlogin"], RC),
-    tree(&[".ripgreprc"], RC),
+    project(&[".bashrc"], RC),
+    project(&[".bash_profile"], RC),
+    project(&[".bash_login"], RC),
+    project(&[".profile"], RC),
+    project(&[".zshrc"], RC),
+    project(&[".zshenv"], RC),
+    project(&[".zprofile"], RC),
+    project(&[".zlogin"], RC),
+    project(&[".ripgreprc"], RC),
     project(&[".bash_logout"], SESSION),
     project(&[".zlogout"], SESSION),
     project(&[".inputrc"], SESSION),
@@ -261,74 +299,74 @@ const NAMES: &[ProtectedName] = &[
     project(&[".config", "autostart"], SESSION),
     project(&[".config", "systemd"], SESSION),
     project(&[".config", "environment.d"], SESSION),
-    project(&[".rprofile"], CONSOLE),
-    project(&[".renviron"], CONSOLE),
-    project(&[".rdata"], CONSOLE),
-    project(&[".ghci"], CONSOLE),
-    project(&[".iex.exs"], CONSOLE),
-    project(&[".pdbrc"], CONSOLE),
-    project(&[".pdbrc.py"], CONSOLE),
-    project(&[".irbrc"], CONSOLE),
-    project(&["_irbrc"], CONSOLE),
-    project(&[".pryrc"], CONSOLE),
-    project(&[".byebugrc"], CONSOLE),
-    project(&[".rdbgrc"], CONSOLE),
-    project(&[".gdbinit"], CONSOLE),
-    project(&[".gdbearlyinit"], CONSOLE),
-    project(&[".lldbinit"], CONSOLE),
-    project(&[".lldbinit-cli"], CONSOLE),
-    project(&[".perldb"], CONSOLE),
-    project(&[".ocamlinit"], CONSOLE),
-    project(&[".octaverc"], CONSOLE),
-    project(&[".erlang"], CONSOLE),
-    project(&[".psqlrc"], CONSOLE),
-    project(&[".sqliterc"], CONSOLE),
-    tree(&[".vscode", "tasks.json"], EDITOR),
-    tree(&[".vscode", "settings.json"], EDITOR),
-    tree(&[".vscode", "launch.json"], EDITOR),
-    tree(&[".vscode", "mcp.json"], EDITOR),
-    tree(&["*.code-workspace"], EDITOR),
-    tree(&[".devcontainer"], EDITOR),
-    tree(&[".devcontainer.json"], EDITOR),
-    tree(&[".idea"], EDITOR),
-    tree(&[".zed"], EDITOR),
-    tree(&[".exrc"], EDITOR),
-    project(&[".vscode", "c_cpp_properties.json"], EDITOR),
-    project(&[".vscode", "cmake-kits.json"], EDITOR),
-    project(&[".vscode", "cody.json"], EDITOR),
-    project(&["*.sublime-project"], EDITOR),
-    project(&[".theia"], EDITOR),
-    project(&[".fleet"], EDITOR),
-    project(&[".nova"], EDITOR),
-    project(&[".lapce"], EDITOR),
-    project(&[".helix"], EDITOR),
-    project(&[".vimrc"], EDITOR),
-    project(&["_vimrc"], EDITOR),
-    project(&[".gvimrc"], EDITOR),
-    project(&["_exrc"], EDITOR),
-    project(&[".lvimrc"], EDITOR),
-    project(&[".local.vimrc"], EDITOR),
-    project(&[".nvim"], EDITOR),
-    project(&[".lazy.lua"], EDITOR),
-    project(&[".neoconf.json"], EDITOR),
-    project(&[".vim", "coc-settings.json"], EDITOR),
-    project(&[".kakrc"], EDITOR),
-    project(&[".kakrc.local"], EDITOR),
-    project(&[".ycm_extra_conf.py"], EDITOR),
-    tree(&[".nvimrc"], EDITOR),
-    tree(&[".nvim.lua"], EDITOR),
-    tree(&[".dir-locals.el"], EDITOR),
-    tree(&[".dir-locals-2.el"], EDITOR),
-    tree(&[".yarnrc.yml"], YARN),
-    tree(&[".yarnrc"], YARN),
-    project(&[".yarn", "plugins"], YARN),
-    project(&[".yarn", "releases"], YARN),
-    project(&[".yarn", "sdks"], YARN),
-    project(&[".pnpmfile.cjs"], PNPM),
-    project(&[".pnpmfile.mjs"], PNPM),
-    project(&["pnpmfile.js"], PNPM),
-    tree(&[".cargo", "config.toml"], CARGO),
-    tree(&[".cargo", "config"], CARGO),
+    later(&[".rprofile"], CONSOLE),
+    later(&[".renviron"], CONSOLE),
+    later(&[".rdata"], CONSOLE),
+    later(&[".ghci"], CONSOLE),
+    later(&[".iex.exs"], CONSOLE),
+    later(&[".pdbrc"], CONSOLE),
+    later(&[".pdbrc.py"], CONSOLE),
+    later(&[".irbrc"], CONSOLE),
+    later(&["_irbrc"], CONSOLE),
+    later(&[".pryrc"], CONSOLE),
+    later(&[".byebugrc"], CONSOLE),
+    later(&[".rdbgrc"], CONSOLE),
+    later(&[".gdbinit"], CONSOLE),
+    later(&[".gdbearlyinit"], CONSOLE),
+    later(&[".lldbinit"], CONSOLE),
+    later(&[".lldbinit-cli"], CONSOLE),
+    later(&[".perldb"], CONSOLE),
+    later(&[".ocamlinit"], CONSOLE),
+    later(&[".octaverc"], CONSOLE),
+    later(&[".erlang"], CONSOLE),
+    later(&[".psqlrc"], CONSOLE),
+    later(&[".sqliterc"], CONSOLE),
+    later(&[".vscode", "tasks.json"], EDITOR),
+    later(&[".vscode", "settings.json"], EDITOR),
+    later(&[".vscode", "launch.json"], EDITOR),
+    later(&[".vscode", "mcp.json"], EDITOR),
+    later(&["*.code-workspace"], EDITOR),
+    later(&[".devcontainer"], EDITOR),
+    later(&[".devcontainer.json"], EDITOR),
+    later(&[".idea"], EDITOR),
+    later(&[".zed"], EDITOR),
+    later(&[".exrc"], EDITOR),
+    later(&[".vscode", "c_cpp_properties.json"], EDITOR),
+    later(&[".vscode", "cmake-kits.json"], EDITOR),
+    later(&[".vscode", "cody.json"], EDITOR),
+    later(&["*.sublime-project"], EDITOR),
+    later(&[".theia"], EDITOR),
+    later(&[".fleet"], EDITOR),
+    later(&[".nova"], EDITOR),
+    later(&[".lapce"], EDITOR),
+    later(&[".helix"], EDITOR),
+    later(&[".vimrc"], EDITOR),
+    later(&["_vimrc"], EDITOR),
+    later(&[".gvimrc"], EDITOR),
+    later(&["_exrc"], EDITOR),
+    later(&[".lvimrc"], EDITOR),
+    later(&[".local.vimrc"], EDITOR),
+    later(&[".nvim"], EDITOR),
+    later(&[".lazy.lua"], EDITOR),
+    later(&[".neoconf.json"], EDITOR),
+    later(&[".vim", "coc-settings.json"], EDITOR),
+    later(&[".kakrc"], EDITOR),
+    later(&[".kakrc.local"], EDITOR),
+    later(&[".ycm_extra_conf.py"], EDITOR),
+    later(&[".nvimrc"], EDITOR),
+    later(&[".nvim.lua"], EDITOR),
+    later(&[".dir-locals.el"], EDITOR),
+    later(&[".dir-locals-2.el"], EDITOR),
+    later(&[".yarnrc.yml"], YARN),
+    later(&[".yarnrc"], YARN),
+    later(&[".yarn", "plugins"], YARN),
+    later(&[".yarn", "releases"], YARN),
+    later(&[".yarn", "sdks"], YARN),
+    later(&[".pnpmfile.cjs"], PNPM),
+    later(&[".pnpmfile.mjs"], PNPM),
+    later(&["pnpmfile.js"], PNPM),
+    later(&[".cargo", "config.toml"], CARGO),
+    later(&[".cargo", "config"], CARGO),
 ];
 
 /// All protected names.
@@ -336,41 +374,89 @@ pub fn protected_names() -> &'static [ProtectedName] {
     NAMES
 }
 
-/// The protected name that covers a path, if one does.
+/// The protected name that covers a path, if one does: one that acts at once, if there are several.
 pub fn protecting(path: &AbsPath) -> Option<&'static ProtectedName> {
-    let names = folded(path);
-    spelt_from(&names, |protected, end| {
-        let found = end.get(..protected.path.len());
-        let whole = protected.cover == Cover::Tree || end.len() == protected.path.len();
-        whole && found.is_some_and(|found| is_spelt(found, protected.path))
-    })
+    Spelt::of(path).protecting()
+}
+
+/// The same in a workspace, where directories of dependencies are known by what tools call them.
+pub fn protecting_in(path: &AbsPath, workspace: &AbsPath) -> Option<&'static ProtectedName> {
+    Spelt::in_workspace(path, workspace).protecting()
 }
 
 /// The protected name that a tree put at this path could hold, or that goes with the tree taken
-/// from it: `.claude` is where `.claude/settings.json` would be.
+/// from it: `.claude` is where `.claude/settings.json` would be. One that acts at once, if there are
+/// several.
 pub fn shadows(path: &AbsPath) -> Option<&'static ProtectedName> {
-    let names = folded(path);
-    spelt_from(&names, |protected, end| {
-        let beginning = protected.path.get(..end.len());
-        end.len() < protected.path.len() && beginning.is_some_and(|parts| is_spelt(end, parts))
-    })
+    Spelt::of(path).shadows()
 }
 
-/// The first protected name that begins somewhere in a path: `is` gets the names from there to the
-/// end of the path.
-fn spelt_from(
-    names: &[String],
-    is: impl Fn(&ProtectedName, &[String]) -> bool,
-) -> Option<&'static ProtectedName> {
-    let package = packages(names);
-    let first = (0..names.len()).filter_map(|from| {
-        let end = names.get(from..)?;
-        let rows = BEGINNINGS.of(end.first()?).filter(|row| {
-            NAMES.get(*row).is_some_and(|name| (name.in_packages || !package) && is(name, end))
+/// The same in a workspace.
+pub fn shadows_in(path: &AbsPath, workspace: &AbsPath) -> Option<&'static ProtectedName> {
+    Spelt::in_workspace(path, workspace).shadows()
+}
+
+/// The names in a path.
+struct Spelt {
+    /// As a file system that folds case would compare them.
+    names: Vec<String>,
+    /// Whether one of them is a directory of dependencies.
+    in_package: bool,
+}
+
+impl Spelt {
+    fn of(path: &AbsPath) -> Self {
+        let names = folded(path);
+        let in_package = names.iter().any(|name| PACKAGES.contains(&name.as_str()));
+        Self { names, in_package }
+    }
+
+    /// Whoever works in `vendor/x` works in no dependency, so only the names below the workspace say
+    /// that something is one.
+    fn in_workspace(path: &AbsPath, workspace: &AbsPath) -> Self {
+        if !path.is_within(workspace) {
+            return Self::of(path);
+        }
+        let names = folded(path);
+        let above = workspace.as_path().components().count().saturating_sub(1);
+        let dependency = |name: &str| PACKAGES.contains(&name) || DEPENDENCIES.contains(&name);
+        let in_package = names.iter().skip(above).any(|name| dependency(name));
+        Self { names, in_package }
+    }
+
+    fn protecting(&self) -> Option<&'static ProtectedName> {
+        self.first(|protected, end| {
+            let found = end.get(..protected.path.len());
+            let whole = protected.cover == Cover::Tree || end.len() == protected.path.len();
+            whole && found.is_some_and(|found| is_spelt(found, protected.path))
+        })
+    }
+
+    fn shadows(&self) -> Option<&'static ProtectedName> {
+        self.first(|protected, end| {
+            let beginning = protected.path.get(..end.len());
+            end.len() < protected.path.len() && beginning.is_some_and(|parts| is_spelt(end, parts))
+        })
+    }
+
+    /// The first protected name that begins somewhere in the path, of those that act at once before
+    /// the others: `is` gets the names from there to the end of the path.
+    fn first(
+        &self,
+        is: impl Fn(&ProtectedName, &[String]) -> bool,
+    ) -> Option<&'static ProtectedName> {
+        let begins = (0..self.names.len()).flat_map(|from| {
+            let end = self.names.get(from..).unwrap_or_default();
+            let first = end.first().map_or("", String::as_str);
+            BEGINNINGS.of(first).map(move |row| (row, end))
         });
-        rows.min()
-    });
-    NAMES.get(first.min()?)
+        let rows = begins.filter_map(|(row, end)| {
+            let name = NAMES.get(row)?;
+            let counts = name.in_packages || !self.in_package;
+            (counts && is(name, end)).then_some((name.acts, row))
+        });
+        NAMES.get(rows.min()?.1)
+    }
 }
 
 /// The protected names by their first part: every call of a run that changes something asks for them,
@@ -405,7 +491,7 @@ impl Beginnings {
 pub fn held_by(path: &AbsPath) -> Vec<PathBuf> {
     let names = folded(path);
     let mut held = Vec::new();
-    let package = packages(&names);
+    let package = names.iter().any(|name| PACKAGES.contains(&name.as_str()));
     for protected in NAMES.iter().filter(|protected| protected.in_packages || !package) {
         for count in 1..protected.path.len() {
             let (beginning, rest) = protected.path.split_at(count);
@@ -424,13 +510,12 @@ fn folded(path: &AbsPath) -> Vec<String> {
     names.map(|name| fold(&name.as_os_str().to_string_lossy()).into_owned()).collect()
 }
 
-/// Whether a path is in a directory of installed packages.
-fn packages(names: &[String]) -> bool {
-    names.iter().any(|name| PACKAGES.contains(&name.as_str()))
-}
-
 /// Directories of installed packages, which no one works in.
 pub(crate) const PACKAGES: &[&str] = &["node_modules", "bower_components", "site-packages"];
+
+/// Directories of dependencies and of what is built from them, if they are in a workspace. Elsewhere
+/// people may call anything by these names.
+const DEPENDENCIES: &[&str] = &["vendor", ".venv", "venv", "target"];
 
 /// Whether names are spelt as the parts of a protected name, of which there are as many.
 fn is_spelt(names: &[String], parts: &[&str]) -> bool {
@@ -551,7 +636,7 @@ mod tests {
             "/p/.zed/debug.json",
             "/p/web.sublime-project",
             "/p/mise.toml",
-            "/p/node_modules/x/.mcp.json",
+            "/p/node_modules/x/.git/config",
             "/p/sub/.dir-locals.el",
             "/p/.yarnrc.yml",
             "/p/.cargo/config.toml",
@@ -598,6 +683,7 @@ mod tests {
             "/p/.yarn/cache/x.zip",
             // Packages bring the settings of their authors.
             "/p/node_modules/x/.husky/pre-commit",
+            "/p/node_modules/x/.mcp.json",
             "/p/.venv/lib/python3/site-packages/x/.pre-commit-config.yaml",
             "/p/repo.git",
             "/p/repo.git/description",
@@ -606,6 +692,46 @@ mod tests {
         ] {
             assert!(!is_protected(path), "{path}");
         }
+    }
+
+    #[test]
+    fn what_acts_at_once_counts_first() {
+        let acts = |path: &str| {
+            protecting(&AbsPath::lexical(Path::new(path)).unwrap()).map(|name| name.acts)
+        };
+        for (path, expected) in [
+            ("/p/.vscode/settings.json", Some(Acts::Later)),
+            ("/p/.husky/_/pre-commit", Some(Acts::Later)),
+            ("/p/.husky/.envrc", Some(Acts::AtOnce)),
+            ("/p/.idea/.git/config", Some(Acts::Repository)),
+            ("/p/.hg/hgrc", Some(Acts::Repository)),
+            ("/p/.claude/settings.json", Some(Acts::AtOnce)),
+            ("/p/.cargo/config.toml", Some(Acts::Later)),
+            ("/p/ringwall.toml", Some(Acts::Rules)),
+            ("/p/.bashrc", Some(Acts::AtOnce)),
+            ("/p/src/main.rs", None),
+        ] {
+            assert_eq!(acts(path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn dependencies_are_what_is_called_so_in_a_workspace() {
+        let at = |path: &str| AbsPath::lexical(Path::new(path)).unwrap();
+        for (path, workspace, expected) in [
+            ("/w/vendor/x/.vscode/settings.json", "/w", false),
+            ("/w/target/package/x/.mcp.json", "/w", false),
+            ("/w/.venv/x/.claude/settings.json", "/w", false),
+            ("/w/vendor/x/.git/hooks/post-checkout", "/w", true),
+            ("/w/target/x/.envrc", "/w", true),
+            ("/target/vendor/w/.mcp.json", "/target/vendor/w", true),
+            ("/target/vendor/w/.mcp.json", "/elsewhere", true),
+        ] {
+            let found = protecting_in(&at(path), &at(workspace)).is_some();
+            assert_eq!(found, expected, "{path}");
+        }
+        assert!(shadows_in(&at("/w/vendor/x/.claude"), &at("/w")).is_none());
+        assert!(shadows_in(&at("/vendor/w/.claude"), &at("/vendor/w")).is_some());
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use crate::build_files::BuildFileChange;
+use crate::kept::{Kept, KeptFile};
 use model::{Origin, Reason, Remedy, Rule};
 use sandbox::{Available, Operation, Program, Usage};
 use serde::{Deserialize, Serialize};
@@ -104,6 +105,15 @@ pub enum Event {
         /// What, and where it is now.
         #[serde(flatten)]
         tampering: Tampering,
+    },
+    /// The run wrote files with protected names that were in no commit of the user's. They are kept
+    /// elsewhere, and what was there before is there again.
+    KeptAside {
+        /// The run.
+        run: String,
+        /// What, and how to look at it.
+        #[serde(flatten)]
+        kept: KeptAside,
     },
     /// The run changed files that act when the user runs the project's own build.
     BuildFilesChanged {
@@ -289,6 +299,47 @@ pub struct Tampering {
     /// What it is.
     pub what: String,
 }
+
+/// Files that were kept aside.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptAside {
+    /// Where the run left them, and who would act on them; at most 1,000.
+    pub files: Vec<KeptName>,
+    /// How many more there are.
+    pub more: usize,
+    /// The command that shows them.
+    pub show: String,
+    /// The command that puts them where the run left them.
+    pub take: String,
+}
+
+/// One of them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeptName {
+    /// Where the run left it.
+    pub path: String,
+    /// Who would act on it.
+    pub acts: String,
+}
+
+impl KeptAside {
+    pub(crate) fn new(kept: &Kept) -> Self {
+        let name = |file: &KeptFile| KeptName {
+            path: file.path.display().to_string(),
+            acts: file.acts.clone(),
+        };
+        let number = kept.number;
+        Self {
+            files: kept.files.iter().take(MOST_KEPT_NAMES).map(name).collect(),
+            more: kept.files.len().saturating_sub(MOST_KEPT_NAMES),
+            show: format!("ringwall kept show {number}"),
+            take: format!("ringwall kept take {number}"),
+        }
+    }
+}
+
+/// Files that are named in one event.
+const MOST_KEPT_NAMES: usize = 1000;
 
 /// Something protected that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -9,11 +9,13 @@ use std::time::{Instant, SystemTime};
 
 use model::{AbsPath, ByteSize, Origin, Record, Verdict, shell_word};
 use policy::{OnAuditFailure, ViolationAction};
-use sandbox::{Canary, End, Enforcement, Launch, Outcome, Prefork};
+use sandbox::{Canary, Diverted, End, Enforcement, Launch, Outcome, Prefork};
 
 use crate::build_files::BuildFileChange;
-use crate::events::{Changed, Class, Ending, Event, Tampering, Violation};
+use crate::checkout;
+use crate::events::{Changed, Class, Ending, Event, KeptAside, Tampering, Violation};
 use crate::git_locks;
+use crate::kept::Keeper;
 use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
 use crate::note::{self, Recovered};
@@ -108,13 +110,13 @@ impl Run<'_> {
             performs_reads: policy.strict_deny.value && !policy.deny_read.is_empty(),
             stop: self.stop,
         };
-        let outcome = match sandbox::run(&launch, prefork, &mut monitor) {
+        let mut outcome = match sandbox::run(&launch, prefork, &mut monitor) {
             Ok(outcome) => outcome,
             Err(error) => {
                 // Whatever failed while the command ran: what it did is still checked.
                 let mut failed = Error::from(&error);
                 if monitor.available.is_some() {
-                    let mut found = self.sweep(&mut monitor);
+                    let mut found = self.sweep(&mut monitor, Diverted::default());
                     found.tampering.splice(0..0, recovered);
                     let exit = failed.exit_code();
                     let report = self.report(
@@ -136,10 +138,12 @@ impl Run<'_> {
         drop(canary);
         monitor.close_network();
         report_limits(&mut monitor, &outcome);
+        let diverted = std::mem::take(&mut outcome.diverted);
         let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
-        let mut found = if changed { self.sweep(&mut monitor) } else { Found::default() };
+        let mut found = if changed { self.sweep(&mut monitor, diverted) } else { Found::default() };
         notices.extend(self.finish_layer());
         found.tampering.append(&mut recovered);
+        found.kept.splice(0..0, self.recovered_files(&mut monitor));
         let moved = self.moved_references(&mut monitor, &mut found);
         drop(note);
         let (mut exit, end) = ending(&outcome);
@@ -185,6 +189,20 @@ impl Run<'_> {
     ) -> Report {
         let context = &self.prepared.setup.context;
         notices.extend(publish::not_published(&monitor.servers));
+        if !monitor.settled.is_empty() {
+            let names = monitor.settled.iter().take(5).map(|path| path.display().to_string());
+            let names = names.collect::<Vec<_>>().join(", ");
+            let more = monitor.settled.len().saturating_sub(5);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            notices.push(format!("git checked out, as you had committed it: {names}{more}"));
+        }
+        let stays = |path: &AbsPath| {
+            format!(
+                "{path} stays, although git was to remove it: no commit of yours lacks it, or it \
+                 decides what a run may do"
+            )
+        };
+        notices.extend(monitor.stays.iter().map(stays));
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);
@@ -222,6 +240,7 @@ impl Run<'_> {
             changed: found.changed,
             build_files: found.build_files,
             more_build_files: found.more_build_files,
+            kept: found.kept,
             lost: lost.map(ToString::to_string).collect(),
             unseen_programs: unseen.take(3).map(grant).collect(),
             limited_by: outcome.map_or("", |outcome| outcome.limited_by).into(),
@@ -244,21 +263,41 @@ impl Run<'_> {
     }
 
     /// Looks for what appeared under protected names and for what was replaced, and reports it.
-    fn sweep(&self, monitor: &mut Monitor<'_, '_>) -> Found {
-        let Prepared { setup, machine, unfinished, frozen, .. } = self.prepared;
-        let (mut tampering, build) = sweep::sweep(&Swept {
+    fn sweep(&self, monitor: &mut Monitor<'_, '_>, mut diverted: Diverted) -> Found {
+        let Prepared { setup, machine, unfinished, frozen, later, committed, .. } = self.prepared;
+        let state_dir = setup.places.state_dir.as_path();
+        let workspace = setup.context.workspace.as_path();
+        let mut keeper = Keeper::new(state_dir, &monitor.run, workspace);
+        let swept = Swept {
             policy: &setup.loaded.policy,
             context: &setup.context,
             grants: &machine.grants,
             worktree: machine.worktree.as_ref(),
             new_names: &monitor.new_names,
             unfinished,
+            later,
+            committed,
+            state_dir,
             since: self.started,
+        };
+        let known = (committed, state_dir);
+        checkout::settle(known, &mut diverted, checkout::When::Ended, &mut monitor.settled);
+        let (mut tampering, build) = sweep::sweep(&swept, &mut keeper);
+        tampering.extend(checkout::keep(&diverted, &mut keeper));
+        let stays = diverted.removed.iter().filter(|path| !diverted.files.contains_key(*path));
+        monitor.stays = stays.cloned().collect();
+        let kept = keeper.finish().unwrap_or_else(|error| {
+            let what = format!("what is kept aside cannot be listed: {error}");
+            let path = state_dir.display().to_string();
+            tampering.push(Tampering { path, moved_to: None, what });
+            None
         });
         let enforcement = monitor.available.as_ref().map(|available| available.enforcement);
         let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces), self.started);
         tampering.extend(compared.tampering);
-        let replaced = compared.changed.into_iter().enumerate();
+        let mut replaced = compared.changed;
+        replaced.retain(|(changed, _)| !monitor.settled.contains(Path::new(&changed.path)));
+        let replaced = replaced.into_iter().enumerate();
         let keep = |(number, (changed, before)): (usize, (Changed, Option<Vec<u8>>))| {
             let place = setup.places.state_dir.join("replaced");
             let name = format!("{}-{number}", monitor.run);
@@ -273,12 +312,16 @@ impl Run<'_> {
         for changed in changed.iter().cloned() {
             monitor.emit(Event::Changed { run: run.clone(), changed });
         }
+        if let Some(kept) = &kept {
+            monitor.emit(Event::KeptAside { run: run.clone(), kept: KeptAside::new(kept) });
+        }
         let (build_files, more_build_files) = self.prepared.build.changes(&build);
         if !build_files.is_empty() {
             let (run, files) = (monitor.run.clone(), build_files.clone());
             monitor.emit(Event::BuildFilesChanged { run, files, more: more_build_files });
         }
-        Found { tampering, changed, build_files, more_build_files }
+        let kept = kept.iter().map(KeptAside::new).collect();
+        Found { tampering, changed, build_files, more_build_files, kept }
     }
 
     /// Measures the private layer, and removes what exceeds the limit.
@@ -289,13 +332,22 @@ impl Run<'_> {
     }
 
     /// Keeps a note of what was found before the run, in case it does not come to its end.
-    fn keep_note(&self, run: &str, notices: &mut Vec<String>) -> Option<note::Kept> {
-        let Prepared { setup, machine, dangling, repositories, unfinished, frozen, .. } =
-            self.prepared;
+    fn keep_note(&self, run: &str, notices: &mut Vec<String>) -> Option<note::HeldNote> {
+        let Prepared { setup, machine, dangling, repositories, unfinished, .. } = self.prepared;
+        let Prepared { frozen, later, committed, .. } = self.prepared;
         let minimum = setup.loaded.policy.confinement.minimum.value;
         let requested = self.request.mechanisms.enforcement;
         let mounted = [minimum, requested] == [Enforcement::Namespaces; 2];
-        let found = note::Found { machine, dangling, repositories, unfinished, frozen, mounted };
+        let found = note::Found {
+            machine,
+            dangling,
+            repositories,
+            unfinished,
+            frozen,
+            later,
+            committed,
+            mounted,
+        };
         match note::keep(setup, &found, run, self.started) {
             Ok(note) => Some(note),
             Err(error) => {
@@ -317,6 +369,16 @@ impl Run<'_> {
             monitor.emit(Event::Tampering { run, tampering });
         }
         found
+    }
+
+    /// Reports what was kept of what they left.
+    fn recovered_files(&self, monitor: &mut Monitor<'_, '_>) -> Vec<KeptAside> {
+        let kept = self.prepared.recovered.iter().filter_map(|it| it.kept.as_ref());
+        let kept: Vec<_> = kept.map(KeptAside::new).collect();
+        for kept in kept.iter().cloned() {
+            monitor.emit(Event::KeptAside { run: monitor.run.clone(), kept });
+        }
+        kept
     }
 
     /// Compares the references of a linked worktree's repository.
@@ -449,6 +511,7 @@ struct Found {
     changed: Vec<Changed>,
     build_files: Vec<BuildFileChange>,
     more_build_files: u64,
+    kept: Vec<KeptAside>,
 }
 
 /// What the private caches of a workspace may take, unless configured.

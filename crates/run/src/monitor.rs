@@ -2,7 +2,7 @@
 
 mod network;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -16,19 +16,20 @@ use facts::Resolver;
 use facts::git_config::adds_nothing_harmful;
 use model::{
     AbsPath, Access, Caller, Cause, Host, Kind, Level, Origin, Plan, Reason, Remedy, Rule,
-    Unresolvable,
-    Verdict,
+    Unresolvable, Verdict,
 };
 use plan::{Explainer, Protections, QuietList};
 use policy::protected::{protecting, secret};
 use policy::{NetworkRules, ViolationAction};
 use proxy::Published;
 use sandbox::{
-    Attempt, Available, Journal, Links, Listeners, NetworkEvents, Operation, Program, Rules,
-    Ruling, SelfTest,
+    Attempt, Available, Diverted, Journal, Links, Listeners, NetworkEvents, Operation, Program,
+    Rules, Ruling, SelfTest,
 };
 
 use crate::bounded::Bounded;
+use crate::checkout;
+use crate::committed::Committed;
 use crate::events::{Class, Counts, Event, Mechanism, Violation};
 use crate::hard_links::HardLinks;
 use crate::host_permissions;
@@ -71,6 +72,11 @@ pub(crate) struct Monitor<'a, 's> {
     hard_links: HardLinks<'a>,
     /// The directories of `PATH`.
     programs: Vec<AbsPath>,
+    committed: &'a Committed,
+    /// What the user had committed, and git has checked out.
+    pub(crate) settled: BTreeSet<PathBuf>,
+    /// What git was to remove, and stays.
+    pub(crate) stays: Vec<AbsPath>,
     /// Programs that were looked for where the run cannot see them.
     pub(crate) unseen: Bounded<PathBuf>,
     /// What exists and was hidden or denied quietly, besides what programs commonly try.
@@ -127,7 +133,7 @@ impl<'a, 's> Monitor<'a, 's> {
         run: String,
         sink: &'s mut Sink<'s>,
     ) -> Self {
-        let Prepared { setup, machine, plan, network, .. } = prepared;
+        let Prepared { setup, machine, plan, network, committed, .. } = prepared;
         let policy = &setup.loaded.policy;
         Self {
             setup,
@@ -140,6 +146,9 @@ impl<'a, 's> Monitor<'a, 's> {
             new_names,
             hard_links: HardLinks::new(&machine.marked),
             programs: programs(plan, &setup.context),
+            committed,
+            settled: BTreeSet::new(),
+            stays: Vec::new(),
             unseen: Bounded::default(),
             hidden: Hidden::default(),
             action,
@@ -324,6 +333,20 @@ impl Rules for Monitor<'_, '_> {
     fn is_guarded(&mut self, path: &AbsPath, operation: Operation) -> bool {
         self.new_names.forbids(&self.protections, path, operation)
             || self.hard_links.changed_by(operation, path).is_some()
+    }
+
+    fn diverts(&self, path: &AbsPath) -> bool {
+        self.protections.is_diverted(path)
+            && self.setup.loaded.policy.level.value >= Level::Readwrite
+    }
+
+    fn is_being_checked_out(&self, path: &AbsPath) -> bool {
+        checkout::is_going_on(path)
+    }
+
+    fn settle(&mut self, diverted: &mut Diverted) {
+        let known = (self.committed, self.setup.places.state_dir.as_path());
+        checkout::settle(known, diverted, checkout::When::CheckedOut, &mut self.settled);
     }
 
     fn moves(&mut self, from: &AbsPath, to: &AbsPath) -> bool {

@@ -22,9 +22,12 @@ use policy::{Context, Policy, SettingsContext};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 
+use crate::committed::Committed;
 use crate::events::Tampering;
 use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
+use crate::kept::{Keeper, Kept};
+use crate::later::Later;
 use crate::lossless;
 use crate::new_names::NewNames;
 use crate::sweep::{self, Swept};
@@ -37,7 +40,7 @@ const LARGEST: u64 = 256 << 20;
 const WRITING: Duration = Duration::from_mins(1);
 
 /// The format. A note of another one is left for the version that wrote it.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A path with one character for each byte.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -69,6 +72,8 @@ struct Note {
     repositories: Vec<Place>,
     unfinished: Vec<(Place, String)>,
     frozen: Frozen,
+    later: Later,
+    committed: Committed,
     mounted: bool,
     worktree: Option<LinkedWorktree>,
 }
@@ -86,13 +91,13 @@ struct LinkedWorktree {
 }
 
 /// The note of a run that goes on. It is removed with this value.
-pub(crate) struct Kept {
+pub(crate) struct HeldNote {
     path: PathBuf,
     /// Locked until this process ends.
     _file: File,
 }
 
-impl Drop for Kept {
+impl Drop for HeldNote {
     fn drop(&mut self) {
         // Whatever made this process give up, the directory was not searched.
         if !std::thread::panicking() {
@@ -107,7 +112,7 @@ pub(crate) fn keep(
     found: &Found<'_>,
     run: &str,
     started: SystemTime,
-) -> io::Result<Kept> {
+) -> io::Result<HeldNote> {
     let dir = setup.places.state_dir.join(PLACE);
     let (new, path) = (dir.join(format!(".{run}")), dir.join(format!("{run}.json")));
     let note = Note::new(setup, found, started);
@@ -129,7 +134,7 @@ pub(crate) fn keep(
         let _ = std::fs::remove_file(&new);
         return Err(error);
     }
-    Ok(Kept { path, _file: file })
+    Ok(HeldNote { path, _file: file })
 }
 
 /// What was found before a run.
@@ -139,12 +144,14 @@ pub(crate) struct Found<'a> {
     pub(crate) repositories: &'a [AbsPath],
     pub(crate) unfinished: &'a Unfinished,
     pub(crate) frozen: &'a Frozen,
+    pub(crate) later: &'a Later,
+    pub(crate) committed: &'a Committed,
     pub(crate) mounted: bool,
 }
 
 impl Note {
     fn new(setup: &Setup, found: &Found<'_>, started: SystemTime) -> Self {
-        let Found { machine, dangling, repositories, unfinished, frozen, mounted } = *found;
+        let Found { machine, dangling, repositories, unfinished, frozen, mounted, .. } = *found;
         let grants = machine.grants.iter().filter(|grant| grant.write);
         let whole = |marked: &plan::Marked| {
             marked.mark == plan::Mark::ReadOnly && marked.entry == Entry::Directory
@@ -167,6 +174,8 @@ impl Note {
                 .map(|(path, text)| (Place(path.clone()), lossless::text(text)))
                 .collect(),
             frozen: frozen.clone(),
+            later: found.later.clone(),
+            committed: found.committed.clone(),
             mounted,
             worktree: machine.worktree.as_ref().map(LinkedWorktree::new),
         }
@@ -181,7 +190,7 @@ impl Note {
     }
 
     /// Searches as the run would have done at its end.
-    fn sweep(&self) -> Option<Vec<Tampering>> {
+    fn sweep(&self, state_dir: &Path, run: &str) -> Option<(Vec<Tampering>, Option<Kept>)> {
         let mut policy = Policy::built_in();
         policy.level.value = self.level;
         let context = Context {
@@ -229,11 +238,15 @@ impl Note {
             worktree: worktree.as_ref(),
             new_names: &new_names,
             unfinished: &Unfinished(lists.collect()),
+            later: &self.later,
+            committed: &self.committed,
+            state_dir,
             since: self.started,
         };
-        let (mut found, _) = sweep::sweep(&swept);
+        let mut keeper = Keeper::new(state_dir, run, &self.workspace.0);
+        let (mut found, _) = sweep::sweep(&swept, &mut keeper);
         found.extend(self.frozen.compare(self.mounted, self.started).tampering);
-        Some(found)
+        Some((found, keeper.finish().ok().flatten()))
     }
 }
 
@@ -280,6 +293,8 @@ pub struct Recovered {
     pub started: SystemTime,
     /// What it left.
     pub tampering: Vec<Tampering>,
+    /// What was kept aside.
+    pub kept: Option<Kept>,
 }
 
 impl Recovered {
@@ -298,10 +313,11 @@ impl Recovered {
 /// limits that to runs which could write in one of these directories, or above it.
 pub fn recover(state_dir: &Path, within: Option<&[AbsPath]>) -> Vec<Recovered> {
     let Ok(entries) = state_dir.join(PLACE).read_dir() else { return Vec::new() };
-    entries.flatten().filter_map(|entry| recover_one(&entry.path(), within)).collect()
+    let one = |entry: std::fs::DirEntry| recover_one(state_dir, &entry.path(), within);
+    entries.flatten().filter_map(one).collect()
 }
 
-fn recover_one(path: &Path, within: Option<&[AbsPath]>) -> Option<Recovered> {
+fn recover_one(state_dir: &Path, path: &Path, within: Option<&[AbsPath]>) -> Option<Recovered> {
     let mut options = OpenOptions::new();
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = flags.bits().try_into().ok()?;
@@ -326,12 +342,14 @@ fn recover_one(path: &Path, within: Option<&[AbsPath]>) -> Option<Recovered> {
     if note.version != VERSION || within.is_some_and(|dirs| !note.overlaps(dirs)) {
         return None;
     }
-    let tampering = note.sweep().unwrap_or_default();
+    let run = path.file_stem().unwrap_or_default().to_string_lossy();
+    let (tampering, kept) = note.sweep(state_dir, &run).unwrap_or_default();
     // Only now: if this process ends before, the next one searches again.
     let _ = std::fs::remove_file(path);
     Some(Recovered {
         workspace: note.workspace.0.display().to_string(),
         started: note.started,
         tampering,
+        kept,
     })
 }

@@ -8,9 +8,11 @@ use policy::NetworkRules;
 
 use crate::build_files::BuildFiles;
 use crate::checks;
+use crate::committed::Committed;
 use crate::created::Created;
 use crate::frozen::Frozen;
 use crate::git_state::Unfinished;
+use crate::later::Later;
 use crate::layers::{self, Held};
 use crate::note::{self, Recovered};
 use crate::publish;
@@ -26,6 +28,10 @@ pub struct Prepared {
     pub(crate) dangling: Vec<AbsPath>,
     pub(crate) repositories: Vec<AbsPath>,
     pub(crate) build: BuildFiles,
+    /// Names that act only later, as they were.
+    pub(crate) later: Later,
+    /// What was in the user's commits.
+    pub(crate) committed: Committed,
     /// The operations of git that were not finished before the run.
     pub(crate) unfinished: Unfinished,
     /// What is protected, as it was before the run.
@@ -100,7 +106,8 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
     };
     let output = request.events_file.as_deref();
     let found = survey::survey(&setup.loaded.policy, &setup.context, agent, output, purpose);
-    let Survey { mut machine, dangling, repositories, build, left_out, created } = found;
+    let Survey { mut machine, dangling, repositories, build, later, committed, left_out, created } =
+        found;
     let set = request.environment.iter();
     machine.set_by_user =
         set.filter_map(|(name, value)| Some((name.clone(), value.clone()?))).collect();
@@ -144,6 +151,8 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         dangling,
         repositories,
         build,
+        later,
+        committed,
         unfinished,
         frozen,
         references,

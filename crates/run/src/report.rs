@@ -6,7 +6,7 @@ use sandbox::{End, Outcome, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::build_files::BuildFileChange;
-use crate::events::{Changed, Counts, Ending, Tampering, Violation};
+use crate::events::{Changed, Counts, Ending, KeptAside, Tampering, Violation};
 use crate::suspects::Suspect;
 
 /// The exit status of a run that a violation stopped.
@@ -51,6 +51,9 @@ pub struct Report {
     pub build_files: Vec<BuildFileChange>,
     /// How many more of them there are.
     pub more_build_files: u64,
+    /// What was kept aside, and what it would act on.
+    #[serde(default)]
+    pub kept: Vec<KeptAside>,
     /// What was protected and is not as it was.
     #[serde(default)]
     pub changed: Vec<Changed>,

@@ -27,6 +27,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) unreadable: Vec<AbsPath>,
     pub(crate) heads: Vec<AbsPath>,
     pub(crate) build: BuildFiles,
+    /// Files with names that act only when the user does something.
+    pub(crate) later: Vec<AbsPath>,
     /// Sockets, whoever has bound them.
     pub(crate) sockets: Vec<AbsPath>,
     /// Grants that are left out, and why.
@@ -56,6 +58,7 @@ impl<'a> Scan<'a> {
             unreadable: Vec::new(),
             heads: Vec::new(),
             build: BuildFiles::default(),
+            later: Vec::new(),
             sockets: Vec::new(),
             left_out: Vec::new(),
             since: None,
@@ -133,6 +136,9 @@ impl<'a> Scan<'a> {
     pub(crate) fn look_through(&mut self, root: &AbsPath) {
         // Before a run, no mount can be placed at a path that is too long.
         let walk = if self.since.is_some() { facts::walk_deep } else { facts::walk };
+        if self.protections.acts_later(root) {
+            return self.later_tree(root);
+        }
         walk(root, &mut |visit| match visit {
             Visit::Entry(path, _) if is_too_long(path) && !self.is_new(path) => Step::Into,
             Visit::Entry(path, kind) => self.entry(path, kind),
@@ -253,12 +259,47 @@ impl<'a> Scan<'a> {
         let protects = self.since.is_some().then(|| self.protections.protects(path)).flatten();
         let armed = || names_toolchain(path, kind).then_some(Mark::ReadOnly);
         let mark = protects.or_else(|| self.protections.mark(path)).or_else(armed);
-        let Some(mut mark) = mark else {
+        let Some(mark) = mark else {
+            if self.protections.begins_later(path) {
+                return self.later(path, kind);
+            }
             if kind.is_symlink() {
                 self.linked_parent(path.clone());
             }
             return Step::Into;
         };
+        self.mark(path, kind, mark)
+    }
+
+    /// An entry with a name that acts only later. A link is protected like any other name: what it
+    /// leads to would not be judged.
+    fn later(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
+        if kind.is_dir() {
+            self.later_tree(path);
+        } else if kind.is_file() {
+            self.later.push(path.clone());
+        } else {
+            self.mark(path, kind, Mark::ReadOnly);
+        }
+        Step::Past
+    }
+
+    fn later_tree(&mut self, root: &AbsPath) {
+        let walk = if self.since.is_some() { facts::walk_deep } else { facts::walk };
+        walk(root, &mut |visit| match visit {
+            Visit::Entry(path, kind) if self.protections.mark(path).is_some() => {
+                self.entry(path, kind)
+            }
+            Visit::Entry(_, kind) if kind.is_dir() => Step::Into,
+            Visit::Entry(path, kind) => self.later(path, kind),
+            Visit::Unreadable(path) => {
+                self.unreadable.push(path.clone());
+                Step::Past
+            }
+        });
+    }
+
+    fn mark(&mut self, path: &AbsPath, kind: std::fs::FileType, mut mark: Mark) -> Step {
         let entry = if kind.is_dir() {
             Entry::Directory
         } else if kind.is_symlink() {

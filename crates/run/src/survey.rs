@@ -16,7 +16,9 @@ use plan::{AgentState, Entry, Grant, Machine, Mark, Marked, Rows, Settings, Work
 use policy::{Context, Policy};
 
 use crate::build_files::BuildFiles;
+use crate::committed::Committed;
 use crate::created::Created;
+use crate::later::Later;
 use crate::prepare::Purpose;
 use crate::scan::{Scan, entry};
 use crate::sockets;
@@ -32,6 +34,10 @@ pub(crate) struct Survey {
     pub(crate) repositories: Vec<AbsPath>,
     /// Files that the user's own build acts on.
     pub(crate) build: BuildFiles,
+    /// Names that act only later, as they were.
+    pub(crate) later: Later,
+    /// The repositories in and around the workspace.
+    pub(crate) committed: Committed,
     /// Grants that are left out, and why.
     pub(crate) left_out: Vec<String>,
     /// What was granted outside the workspace and created for the run.
@@ -101,13 +107,23 @@ pub(crate) fn survey(
     let mut host_sockets = std::mem::take(&mut scan.sockets);
     host_sockets.extend(sockets::bound_in(&seen, &grants));
     host_sockets.retain(|path| sockets::is_served(path, &unix_grants));
-    let Scan { mut marked, dangling, unreadable, heads, left_out, build, .. } = scan;
+    let Scan { mut marked, dangling, unreadable, heads, left_out, build, later, .. } = scan;
+    // Below level `readwrite` nothing in the workspace can be written.
+    let writable = policy.level.value >= Level::Readwrite;
+    let later = Later::before(if writable { later } else { Vec::new() }, &mut marked);
+    let committed = match purpose {
+        Purpose::Run if writable => Committed::before(&marked, &context.workspace),
+        _ => Committed::default(),
+    };
     let repositories =
         heads.into_iter().filter(|dir| facts::is_repository(dir.as_path())).collect();
     // A directory that cannot be read might contain anything.
     let read_only = |path| Marked { path, mark: Mark::ReadOnly, entry: Entry::Directory };
     marked.extend(unreadable.into_iter().map(read_only));
-    let identity = facts::git_config::committer(context.home.as_path());
+    let home = context.home.as_path();
+    let around = facts::git_root(context.workspace.as_path()).map(|top| top.join(".git/config"));
+    let own_files = facts::git_config::own_files(home);
+    let git = facts::git_config::users_settings(&own_files, home, around.as_deref());
     let machine = Machine {
         entries,
         settings,
@@ -116,7 +132,7 @@ pub(crate) fn survey(
         unix_grants,
         host_sockets,
         worktree,
-        identity,
+        git,
         user: user(&environment),
         agent,
         environment,
@@ -124,7 +140,7 @@ pub(crate) fn survey(
         events_file,
         layer: PrivateLayer::default(),
     };
-    Survey { machine, dangling, repositories, build, left_out, created }
+    Survey { machine, dangling, repositories, build, later, committed, left_out, created }
 }
 
 /// Which candidates exist, and what the files with settings among them say. Home is listed once, as is
@@ -286,6 +302,8 @@ pub(crate) struct Now {
     pub(crate) build: BuildFiles,
     /// What configurations make git read and run in the workspace.
     pub(crate) named: Vec<(AbsPath, Role)>,
+    /// Files with names that act only later.
+    pub(crate) later: BTreeSet<AbsPath>,
 }
 
 /// Protected names that exist now where the run may write.
@@ -328,8 +346,8 @@ pub(crate) fn look_now(
 impl Scan<'_> {
     fn now(mut self) -> Now {
         self.bare_repositories();
-        let Self { marked, unreadable, heads, build, named, .. } = self;
-        Now { marked, unreadable, heads, build, named }
+        let Self { marked, unreadable, heads, build, named, later, .. } = self;
+        Now { marked, unreadable, heads, build, named, later: later.into_iter().collect() }
     }
 }
 

@@ -14,7 +14,11 @@ use plan::{Entry, Grant, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
 use crate::aside::{Opened, aside};
+use crate::checkout;
+use crate::committed::Committed;
 use crate::git_state::{self, Unfinished};
+use crate::kept::Keeper;
+use crate::later::Later;
 use crate::new_names::{NewNames, is_directory, repository};
 use crate::references::Recorded;
 use crate::{scan, survey};
@@ -31,14 +35,17 @@ pub(crate) struct Swept<'a> {
     pub(crate) worktree: Option<&'a Worktree>,
     pub(crate) new_names: &'a NewNames,
     pub(crate) unfinished: &'a Unfinished,
+    pub(crate) later: &'a Later,
+    pub(crate) committed: &'a Committed,
+    pub(crate) state_dir: &'a Path,
     /// When it began.
     pub(crate) since: SystemTime,
 }
 
 /// Looks for what appeared during a run, and moves it aside. Returns what that was, and the files
 /// that the user's own build acts on.
-pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
-    let Swept { policy, context, grants, worktree, new_names, unfinished, since } = *run;
+pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>, BuildFiles) {
+    let Swept { policy, context, grants, worktree, new_names, unfinished, since, .. } = *run;
     // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
         let given = |grant: &Grant| grant.write && path.is_within(&grant.path);
@@ -76,13 +83,16 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
         now.heads.extend(inside.heads);
         now.build.extend(inside.build);
         now.named.extend(inside.named);
+        now.later.extend(inside.later);
         now.unreadable.extend(inside.unreadable);
     }
     for marked in &now.marked {
         if !new_names.is_old(&marked.path) && marked.mark != Mark::Hidden {
-            found.extend(judge(marked, new_names));
+            found.extend(judge(marked, new_names, (run.committed, run.state_dir)));
         }
     }
+    let known = (run.committed, run.state_dir);
+    found.extend(run.later.judge(&now.later, known, since, keeper));
     for dir in &now.heads {
         let known = new_names.was_repository(dir) || is_old_inside_git(dir.as_path(), since);
         found.extend(disarm(dir.as_path(), known.then_some(since)));
@@ -107,6 +117,7 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
     }
     // The innermost first: the directories above it must still be accessible.
     opened.into_iter().rev().for_each(Opened::close);
+    run.committed.record(run.state_dir);
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
         found.extend(foreign_parts(worktree));
@@ -115,7 +126,7 @@ pub(crate) fn sweep(run: &Swept<'_>) -> (Vec<Tampering>, BuildFiles) {
     (found, now.build)
 }
 
-fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
+fn judge(marked: &Marked, new_names: &NewNames, committed: (&Committed, &Path)) -> Vec<Tampering> {
     let path = marked.path.as_path();
     if path.as_os_str().len() >= facts::PATH_MAX {
         // Nothing can be read there by its path, and no ordinary program works there.
@@ -151,6 +162,7 @@ fn judge(marked: &Marked, new_names: &NewNames) -> Vec<Tampering> {
             Vec::new()
         }
         Some((_, below)) if below == Path::new("objects/info/alternates") => Vec::new(),
+        _ if checkout::is_committed(committed, &marked.path) => Vec::new(),
         _ => vec![aside(path, "a protected name appeared")],
     }
 }

@@ -13,6 +13,7 @@ use crate::failure::Failed;
 use crate::monitor::Monitor;
 use crate::probe;
 use crate::supervisor::Supervisor;
+use crate::supervisor::diverted::Diverted;
 use crate::supervisor::usage::Usage;
 
 /// What to run, and how.
@@ -76,6 +77,8 @@ pub struct Outcome {
     pub changed: bool,
     /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
+    /// Files under protected names that were created in private, and not on the host.
+    pub diverted: Diverted,
     /// Paths of which a protective mount was gone at some time, because the host replaced or
     /// removed what it was on. Meanwhile only intercepted calls protected them.
     pub uncovered: Vec<AbsPath>,

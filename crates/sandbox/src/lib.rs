@@ -35,6 +35,7 @@ pub use monitor::{Journal, Links, Monitor, NetworkEvents, Rules, Ruling};
 pub use network::listeners::Listeners;
 pub use observe::program::Program;
 pub use observe::{syscalls, tripwire};
+pub use supervisor::diverted::Diverted;
 pub use supervisor::usage::Usage;
 pub use sys::{
     borrow_descriptor, end_is_wanted, fork_supervisor, is_single_threaded,

@@ -13,6 +13,7 @@ use model::{AbsPath, Caller, Unresolvable};
 use crate::available::{Available, SelfTest};
 use crate::network::listeners::Listeners;
 use crate::observe::program::Program;
+use crate::supervisor::diverted::Diverted;
 use crate::{Attempt, Operation};
 
 /// Where the link at a path leads for a process inside, or why there is none, where that differs
@@ -69,6 +70,20 @@ pub trait Rules {
 
     /// Whether a file that cannot be created would be the next version of one that may be written.
     fn is_draft(&self, path: &AbsPath) -> bool;
+
+    /// Whether a file that a program creates at a path is diverted: it cannot be there, and its content
+    /// may be one that the user has committed.
+    fn diverts(&self, _: &AbsPath) -> bool {
+        false
+    }
+
+    /// Whether git is changing the files of the checkout that a path is in.
+    fn is_being_checked_out(&self, _: &AbsPath) -> bool {
+        false
+    }
+
+    /// Takes over what was diverted and may be on the host. What stays is kept for the end of the run.
+    fn settle(&mut self, _: &mut Diverted) {}
 
     /// Whether a file that cannot be created would be a lock and nothing else. The program gets a
     /// private file instead, which has no effect.

@@ -8,6 +8,7 @@ mod grant;
 pub(crate) mod hook;
 mod init;
 mod install;
+mod kept;
 mod policy;
 mod prompt;
 mod run;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode, Failure> {
         Verb::Grant(args) => grant::run(args),
         Verb::Revoke(args) => grant::revoke::run(&args),
         Verb::Trust(args) => trust::run(&args),
+        Verb::Kept(args) => kept::run(args),
         Verb::Audit(verb) => audit::run(verb),
         Verb::Clean(args) => clean::run(&args),
         Verb::Prompt(args) => prompt::run(args),

@@ -44,7 +44,12 @@ fn a_shell_goes_on_and_says_at_once_what_was_denied() {
         terminal.send(":r ../outside/other.txt\r");
         terminal.send(":w\r");
         terminal.expect("written");
-        assert_eq!(terminal.transcript.matches("tried to read").count(), 1, "{}", terminal.transcript);
+        assert_eq!(
+            terminal.transcript.matches("tried to read").count(),
+            1,
+            "{}",
+            terminal.transcript
+        );
         terminal.send(":q!\r");
         terminal.tell("echo edited-$((1+1)); sleep 1", "edited-2");
         assert_eq!(env.read("project/made.txt"), "hello\n");

@@ -16,6 +16,7 @@
 
 mod after_a_crash;
 mod bounded;
+mod checkout;
 mod claude;
 mod crowd;
 mod cycle;
@@ -34,8 +35,10 @@ mod host_permissions;
 mod host_replaces;
 mod hostile;
 mod interactive;
+mod kept;
 mod layers;
 mod limits;
+mod names;
 mod network;
 mod other_names;
 mod performed_calls;

@@ -7,6 +7,24 @@ use fixtures::{RunOutput, TestEnv, users};
 const ACTING: &[&str] = &[
     ".hg/hgrc",
     ".jj/repo/config.toml",
+    ".qwen/settings.json",
+    ".kiro/settings/mcp.json",
+    ".kiro/hooks/save.kiro.hook",
+    ".amp/settings.json",
+    ".factory/settings.json",
+    ".windsurf/hooks.json",
+    ".clinerules/hooks/TaskStart",
+    "mise.toml",
+    ".envrc",
+    ".mcp.json",
+    ".claude/settings.json",
+    ".cursor/mcp.json",
+    ".bashrc",
+    "sub/.inputrc",
+];
+
+/// Each acts when the user does something with a tool.
+const LATER: &[&str] = &[
     ".helix/languages.toml",
     ".pre-commit-config.yaml",
     "lefthook.yml",
@@ -21,15 +39,10 @@ const ACTING: &[&str] = &[
     ".irbrc",
     ".gdbinit",
     ".vimrc",
-    ".qwen/settings.json",
-    ".kiro/settings/mcp.json",
-    ".kiro/hooks/save.kiro.hook",
-    ".amp/settings.json",
-    ".factory/settings.json",
-    ".windsurf/hooks.json",
-    ".clinerules/hooks/TaskStart",
-    "mise.toml",
     "web.sublime-project",
+    ".vscode/settings.json",
+    ".devcontainer/devcontainer.json",
+    ".cargo/config.toml",
 ];
 
 /// What agents write all the time, or what acts on no one.
@@ -83,6 +96,35 @@ fn names_that_act_without_being_asked_are_not_written() {
                 assert_eq!(text.as_deref(), expected, "{name}: {ran:?}");
             }
             assert!(ran.events("tampering").is_empty(), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn names_that_act_later_are_as_before_at_the_end_of_a_run() {
+    for who in users() {
+        for options in [&[][..], &["--attribution", "notify"], &["--attribution", "inferred"]] {
+            let env = TestEnv::new(who);
+            for name in LATER.iter().step_by(2) {
+                env.write(&format!("project/{name}"), "KEPT\n");
+            }
+            let seen = format!("{}\ncat {}", write_all(LATER), LATER.join(" "));
+            let ran = env.run(options, &seen);
+            assert_eq!(ran.code, Some(0), "{ran:?}");
+            assert_eq!(ran.stdout, "stable\n".repeat(LATER.len()), "the run sees what it wrote");
+            for (number, name) in LATER.iter().enumerate() {
+                let text = std::fs::read_to_string(env.path(&format!("project/{name}"))).ok();
+                let expected = (number % 2 == 0).then_some("KEPT\n");
+                assert_eq!(text.as_deref(), expected, "{name}: {ran:?}");
+            }
+            let kept = ran.events("kept_aside");
+            assert_eq!(kept[0]["files"].as_array().unwrap().len(), LATER.len(), "{ran:?}");
+            assert!(ran.violations().is_empty() && ran.events("tampering").is_empty(), "{ran:?}");
+            // Those that existed are not lost, either.
+            let ran = env.run(options, &format!("rm -rf {}", LATER.join(" ")));
+            for name in LATER.iter().step_by(2) {
+                assert_eq!(env.read(&format!("project/{name}")), "KEPT\n", "{name}: {ran:?}");
+            }
         }
     }
 }

@@ -45,19 +45,25 @@ pub fn named_files(config: &Path, home: &Path) -> Vec<Named> {
     named
 }
 
-/// The configurations that git reads for every repository of a user.
+/// The configurations that git reads for every repository of a user: those of the system, and the
+/// user's own.
 pub fn users_files(home: &Path) -> Vec<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let system = variable("GIT_CONFIG_SYSTEM").map_or_else(
         || vec!["/etc/gitconfig".into(), "/usr/local/etc/gitconfig".into()],
         |path| vec![PathBuf::from(path)],
     );
+    system.into_iter().chain(own_files(home)).collect()
+}
+
+/// The user's own among them.
+pub fn own_files(home: &Path) -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
     let xdg = variable("XDG_CONFIG_HOME").map_or_else(|| home.join(".config"), PathBuf::from);
-    let own = variable("GIT_CONFIG_GLOBAL").map_or_else(
+    variable("GIT_CONFIG_GLOBAL").map_or_else(
         || vec![xdg.join("git/config"), home.join(".gitconfig")],
         |path| vec![PathBuf::from(path)],
-    );
-    system.into_iter().chain(own).collect()
+    )
 }
 
 fn collect(
@@ -96,7 +102,7 @@ fn collect(
 }
 
 /// A path as git expands it.
-fn expanded(value: &[u8], home: &Path) -> PathBuf {
+pub(super) fn expanded(value: &[u8], home: &Path) -> PathBuf {
     let value = value.strip_prefix(b":(optional)").unwrap_or(value);
     let path = Path::new(OsStr::from_bytes(value));
     let Some(rest) = value.strip_prefix(b"~") else { return path.into() };

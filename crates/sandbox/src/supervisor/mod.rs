@@ -4,6 +4,7 @@
 //! and the end of the run that it causes.
 
 pub(crate) mod cgroup;
+pub(crate) mod diverted;
 pub(crate) mod drafts;
 pub(crate) mod foreground;
 pub(crate) mod git_lock;
@@ -45,6 +46,7 @@ use crate::observe::program;
 use crate::observe::tripwire::Tripwire;
 use crate::probe;
 use crate::supervisor::cgroup::Cgroup;
+use crate::supervisor::diverted::Diverted;
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::foreground::Foreground;
 use crate::supervisor::granted_later::RunNamespaces;
@@ -88,6 +90,7 @@ pub(crate) struct Supervisor<'a> {
     changed: bool,
     processes: Option<OwnedFd>,
     drafts: Drafts,
+    diverted: Diverted,
     connects: Connects,
     /// The file system as the run sees it.
     views: Views,
@@ -215,6 +218,7 @@ impl<'a> Supervisor<'a> {
             changed: true,
             processes: None,
             drafts: Drafts::default(),
+            diverted: Diverted::default(),
             connects: Connects::default(),
             views: Views::default(),
             performer: Performer::new(namespaces.then_some(launch.user)),
@@ -263,6 +267,7 @@ impl<'a> Supervisor<'a> {
         drop(self.cgroup.take());
         let changed = self.changed;
         let lost = self.drafts.left();
+        let diverted = std::mem::take(&mut self.diverted);
         let mut uncovered = std::mem::take(&mut self.uncovered);
         uncovered.extend(self.kept_mounts.take().into_iter().flat_map(KeptMounts::uncovered));
         let end = match next {
@@ -270,7 +275,7 @@ impl<'a> Supervisor<'a> {
             Next::Fail(error) => return Err(error),
             Next::GoOn => End::Lost,
         };
-        Ok(Outcome { end, usage, limited_by, reached, changed, lost, uncovered })
+        Ok(Outcome { end, usage, limited_by, reached, changed, lost, diverted, uncovered })
     }
 
     /// Waits for events and handles them.

@@ -18,7 +18,7 @@ use crate::available::{Attribution, Enforcement};
 use crate::failure::Step;
 use crate::monitor::{Monitor, Ruling};
 use crate::observe::notify::{self, Caller, Judged, Watcher};
-use crate::observe::syscalls::{self, Address};
+use crate::observe::syscalls::{self, Act, Address};
 use crate::observe::tripwire::Served;
 use crate::observe::tripwire_contents::RunContents;
 use crate::supervisor::granted_later::{self, RunNamespaces};
@@ -154,6 +154,7 @@ impl Supervisor<'_> {
                 processes: self.processes.as_ref(),
                 views: &self.views,
                 drafts: &mut self.drafts,
+                diverted: &mut self.diverted,
                 connects: &mut self.connects,
                 network: self.socket_owners.diag(),
             };
@@ -201,6 +202,22 @@ impl Supervisor<'_> {
                 }
                 Judged::Lend => {
                     notify::lend(listener, &notification);
+                    return Next::GoOn;
+                }
+                Judged::Divert(path) => {
+                    let Notification { pid, data, .. } = &notification;
+                    let umask = Caller::new(*pid).umask().unwrap_or(0o077);
+                    let mode = match syscalls::act(i64::from(data.nr), data.args) {
+                        Some(Act::Open { mode, .. }) => mode & !umask,
+                        _ => 0o600,
+                    };
+                    let file = self.diverted.begin(&path, mode);
+                    notify::lend_file(listener, &notification, file);
+                    return Next::GoOn;
+                }
+                Judged::DivertedAgain(path, flags) => {
+                    let file = self.diverted.open_again(&path, flags);
+                    notify::lend_file(listener, &notification, file);
                     return Next::GoOn;
                 }
                 Judged::Draft(path) => {

@@ -26,6 +26,7 @@ pub(super) fn print(report: &Report, shown: &Shown) {
         let text = format!("tampering: {}: {}{moved}", found.what, found.path);
         terminal::warning(&plain(&text));
     }
+    report.kept.iter().for_each(print_kept);
     for changed in &report.changed {
         let text = format!(
             "{} {}; by the run or by a program outside of it, which cannot be determined",
@@ -86,6 +87,27 @@ fn print_suspects(report: &Report) {
 /// A command with the home directory as `~`. A shell expands that only outside of quotation marks.
 fn shell_short(command: &str) -> String {
     if command.contains(['\'', '"']) { command.to_owned() } else { short(command) }
+}
+
+/// Files that were kept aside, a few by their names.
+fn print_kept(kept: &run::KeptAside) {
+    let here = std::env::current_dir().unwrap_or_default();
+    let name = |file: &run::KeptName| {
+        let path = Path::new(&file.path);
+        plain(&short(&path.strip_prefix(&here).unwrap_or(path).display().to_string()))
+    };
+    let mut names: Vec<_> = kept.files.iter().take(MOST_BUILD_FILES).map(name).collect();
+    let hidden = kept.files.len().saturating_sub(MOST_BUILD_FILES);
+    if let more @ 1.. = kept.more + hidden {
+        names.push(format!("and {more} more"));
+    }
+    let why = kept.files.first().map_or("", |file| file.acts.as_str());
+    terminal::note(&format!("kept aside, as it could run programs: {}", names.join(", ")));
+    let mut lines = vec![("look", kept.show.clone()), ("take", kept.take.clone())];
+    if !why.is_empty() {
+        lines.insert(0, ("why", format!("{why}, and it was in no commit before the run")));
+    }
+    terminal::details(&lines);
 }
 
 /// Files that act when the user runs the project's own build, a few by their names.

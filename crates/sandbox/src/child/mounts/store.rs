@@ -55,10 +55,11 @@ impl<'a> Store<'a> {
         clone_tree(self.tree.as_fd(), Path::new(&name))
     }
 
-    /// A file to read.
+    /// A file to read, or a script to run.
     pub(super) fn text(&self, text: &str) -> io::Result<OwnedFd> {
         let name = self.fresh_name();
-        File::from(self.file(&name, Mode::from(0o644))?).write_all(text.as_bytes())?;
+        let mode = if text.starts_with("#!") { 0o755 } else { 0o644 };
+        File::from(self.file(&name, Mode::from(mode))?).write_all(text.as_bytes())?;
         self.frozen(&name)
     }
 

@@ -7,6 +7,7 @@
 //! decide about them.
 
 mod connect;
+mod divert;
 mod links;
 mod listen;
 mod place;
@@ -31,6 +32,7 @@ use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::network::sock_diag::SockDiag;
 use crate::observe::program::Program;
 use crate::observe::syscalls::{self, Act, Address, Call, Described, PathArgument};
+use crate::supervisor::diverted::Diverted;
 use crate::supervisor::drafts::Drafts;
 use crate::supervisor::git_lock::GitLock;
 use crate::supervisor::perform::Performance;
@@ -59,6 +61,10 @@ pub(crate) enum Judged {
     Lend,
     /// The same, for the next version of a file.
     Draft(AbsPath),
+    /// A private file in place of one that cannot be created.
+    Divert(AbsPath),
+    /// The same, to be opened again with these flags.
+    DivertedAgain(AbsPath, u32),
     /// Success, once the draft has become the content of the file it is for.
     Publish(AbsPath, AbsPath),
     /// Nothing yet: [`Connects`] answers the call.
@@ -88,6 +94,7 @@ pub(crate) struct Watcher<'a> {
     /// The file system as the run sees it.
     pub(crate) views: &'a Views,
     pub(crate) drafts: &'a mut Drafts,
+    pub(crate) diverted: &'a mut Diverted,
     pub(crate) connects: &'a mut Connects,
     /// The sockets of the run's own network.
     pub(crate) network: Option<&'a SockDiag>,
@@ -232,6 +239,9 @@ impl Watcher<'_> {
     ) -> Judged {
         if self.links_across(call.operation, first, second) {
             return errno(libc::EXDEV);
+        }
+        if let Some(judged) = first.and_then(|first| self.divert(call, first, second)) {
+            return judged;
         }
         if let Some(judged) = first.and_then(|first| self.draft(call, first, second, pid)) {
             return judged;

@@ -81,6 +81,7 @@ impl Place {
             processes: None,
             views: &Views::default(),
             drafts: &mut Drafts::default(),
+            diverted: &mut Diverted::default(),
             connects: &mut Connects::default(),
             network: None,
         };
