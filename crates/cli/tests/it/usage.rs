@@ -72,7 +72,7 @@ fn numbers_that_are_none_are_reported_in_plain_words() {
         (&["run", "-e", "=x", "--", "true"], "`` is not a valid variable name"),
     ] {
         let output = env.ringwall(words);
-        let said = fixtures::text(&output.stderr);
+        let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(64), "{words:?}: {said}");
         assert!(said.contains(expected) && !said.contains("invalid digit"), "{words:?}: {said}");
     }

@@ -9,6 +9,7 @@ use model::AbsPath;
 use plan::{Entry, Mark, Marked};
 
 use super::{disarm, judge};
+use crate::committed::Committed;
 use crate::new_names::NewNames;
 
 /// What was moved aside, as paths below the directory, in order.
@@ -78,7 +79,7 @@ fn what_appeared_is_kept_only_as_git_writes_it() {
         // Nothing is old by its age: only what was listed before the run is.
         let new_names = NewNames::new([at("old/.git")], [], [], [], None, SystemTime::UNIX_EPOCH);
         let name = Marked { path: at(marked), mark: Mark::ReadOnly, entry: Entry::File };
-        let found = judge(&name, &new_names);
+        let found = judge(&name, &new_names, (&Committed::default(), dir.path()));
         assert_eq!(moved(dir.path(), found), aside, "{marked} of {files:?}");
         // What a link leads to is not touched.
         assert!(dir.path().join("evil/pre-commit").exists());
