@@ -64,6 +64,7 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
     now.named.extend(elsewhere.named);
+    now.full |= elsewhere.full;
     // A file in an unreadable directory can still be used by its name.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
@@ -84,7 +85,12 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
         now.build.extend(inside.build);
         now.named.extend(inside.named);
         now.later.extend(inside.later);
+        now.full |= inside.full;
         now.unreadable.extend(inside.unreadable);
+    }
+    if now.full {
+        let what = "more directories appeared than can be searched for what git would run".into();
+        found.push(Tampering { path: context.workspace.to_string(), moved_to: None, what });
     }
     for marked in &now.marked {
         if !new_names.is_old(&marked.path) && marked.mark != Mark::Hidden {
