@@ -4,7 +4,7 @@
 //! system call after it was checked. So creating them is denied during the run, and the tree is
 //! checked once more at the end.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use model::{AbsPath, FileText, Level};
 use plan::{Entry, Grant, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
-use crate::aside::{Opened, aside};
+use crate::aside::{Opened, aside, replace};
 use crate::checkout;
 use crate::committed::Committed;
 use crate::git_state::{self, Unfinished};
@@ -326,11 +326,8 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     if now.trim() == worktree.head || !now.trim().starts_with("ref:") {
         return None;
     }
-    let tampering = aside(&head, "this worktree was switched to another branch");
-    // `create_new` does not write through anything that exists there by now.
-    let new = std::fs::OpenOptions::new().write(true).create_new(true).open(&head);
-    let _ = new.and_then(|mut new| writeln!(new, "{}", worktree.head));
-    Some(tampering)
+    let before = format!("{}\n", worktree.head);
+    Some(replace(&head, before.as_bytes(), "this worktree was switched to another branch"))
 }
 
 #[cfg(test)]
