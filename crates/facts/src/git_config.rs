@@ -8,6 +8,7 @@ mod named;
 mod parse;
 mod users;
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 pub use named::{Named, Role, named_files, own_files, users_files};
@@ -18,6 +19,9 @@ use crate::text::read_bytes;
 
 /// The largest configuration that is read, in bytes.
 const LARGEST: usize = 16 << 20;
+
+/// The largest configuration that can be harmless: a run can create many.
+const LARGEST_NEW: usize = 256 << 10;
 
 /// What `init`, `clone`, commits and branches write, and what projects commonly set. None of it names a
 /// program.
@@ -80,9 +84,14 @@ const PLAIN: &[&str] = &["advice", "color"];
 const HARMLESS_IF_FALSE: &[(&str, &str)] =
     &[("core", "fsmonitor"), ("commit", "gpgsign"), ("tag", "gpgsign")];
 
-/// Whether a configuration names no program.
+/// Whether a configuration names no program. One that has another name, by which it can be changed, and one
+/// that is larger than what git writes, are not looked at.
 pub fn is_harmless(path: &Path) -> bool {
-    read(path).is_some_and(|config| config.plain && config.lines.iter().all(Line::is_harmless))
+    let alone = path.symlink_metadata().is_ok_and(|found| found.nlink() == 1);
+    let config = alone.then(|| read_bytes(path, LARGEST_NEW).ok()).flatten();
+    config
+        .map(|bytes| parse(&bytes))
+        .is_some_and(|config| config.plain && config.lines.iter().all(Line::is_harmless))
 }
 
 /// Whether everything that is new in a configuration names no program.

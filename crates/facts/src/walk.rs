@@ -1,5 +1,6 @@
 //! Every entry of a tree, without following links or being stopped by what cannot be read.
 
+use std::ffi::OsString;
 use std::fs::{FileType, ReadDir};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -41,34 +42,49 @@ pub fn walk(root: &AbsPath, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
     });
 }
 
-/// Walks a tree, also where paths are longer than what a system call takes.
+/// Walks a tree, also where paths are longer than what a system call takes. What is still to be walked is
+/// kept by name: there may be many directories, and their paths may be long.
 pub fn walk_deep(root: &AbsPath, visit: &mut dyn FnMut(Visit<'_>) -> Step) {
-    let mut todo = vec![root.clone()];
-    while let Some(dir) = todo.pop() {
-        // Kept open while its entries are read: they are looked up through it.
-        let Ok((entries, _open)) = entries(dir.as_path()) else {
-            visit(Visit::Unreadable(&dir));
-            continue;
-        };
-        for entry in entries {
-            let Ok(entry) = entry else {
-                visit(Visit::Unreadable(&dir));
-                break;
-            };
-            let kind = match entry.file_type() {
-                Ok(kind) => kind,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-                Err(_) => {
-                    visit(Visit::Unreadable(&dir));
-                    break;
-                }
-            };
-            let path = dir.join(&entry.file_name());
-            if visit(Visit::Entry(&path, kind)) == Step::Into && kind.is_dir() {
-                todo.push(path);
-            }
+    let mut dir = root.clone();
+    let mut left = vec![enter(&dir, visit)];
+    while let Some(names) = left.last_mut() {
+        if let Some(name) = names.pop() {
+            dir = dir.join(&name);
+            left.push(enter(&dir, visit));
+        } else {
+            left.pop();
+            dir = dir.parent();
         }
     }
+}
+
+/// Visits the entries of a directory. Returns the directories among them that are to be walked.
+fn enter(dir: &AbsPath, visit: &mut dyn FnMut(Visit<'_>) -> Step) -> Vec<OsString> {
+    let mut names = Vec::new();
+    // Kept open while its entries are read: they are looked up through it.
+    let Ok((entries, _open)) = entries(dir.as_path()) else {
+        visit(Visit::Unreadable(dir));
+        return names;
+    };
+    for entry in entries {
+        let Ok(entry) = entry else {
+            visit(Visit::Unreadable(dir));
+            break;
+        };
+        let kind = match entry.file_type() {
+            Ok(kind) => kind,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(_) => {
+                visit(Visit::Unreadable(dir));
+                break;
+            }
+        };
+        let path = dir.join(&entry.file_name());
+        if visit(Visit::Entry(&path, kind)) == Step::Into && kind.is_dir() {
+            names.push(entry.file_name());
+        }
+    }
+    names
 }
 
 fn entries(dir: &Path) -> io::Result<(ReadDir, Option<OwnedFd>)> {

@@ -1,13 +1,14 @@
 //! [`aside`]: gives an entry another name, so that nothing is lost and nothing acts on it.
 
 use std::ffi::OsStr;
-use std::fs::Permissions;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, RenameFlags};
+use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
 use crate::events::Tampering;
@@ -22,7 +23,17 @@ pub(crate) fn aside(path: &Path, what: &str) -> Tampering {
     Tampering { path: path.display().to_string(), moved_to, what: what.into() }
 }
 
+/// Moves an entry aside, and puts a new file in its place.
+pub(crate) fn replace(path: &Path, content: &[u8], what: &str) -> Tampering {
+    let moved_to = move_and_replace(path, Some(content)).map(|to| to.display().to_string());
+    Tampering { path: path.display().to_string(), moved_to, what: what.into() }
+}
+
 pub(crate) fn move_aside(path: &Path) -> Option<PathBuf> {
+    move_and_replace(path, None)
+}
+
+fn move_and_replace(path: &Path, content: Option<&[u8]>) -> Option<PathBuf> {
     let name = path.file_name()?;
     let opened = Opened::new(path.parent()?)?;
     // The run can create some names beforehand, but it does not know the time.
@@ -35,6 +46,10 @@ pub(crate) fn move_aside(path: &Path) -> Option<PathBuf> {
     let moved = numbers
         .map(|number| format!("{beginning}.moved-by-ringwall-{number}{ending}"))
         .find(|target| opened.rename(name, target));
+    if let Some(content) = content.filter(|_| moved.is_some()) {
+        // Without it nothing acts, either.
+        let _ = opened.create(name, content);
+    }
     opened.close();
     moved.map(|target| path.with_file_name(target))
 }
@@ -84,7 +99,37 @@ impl Opened {
         }
     }
 
+    /// Creates a file in this very directory: another run could put a link in place of it meanwhile.
+    fn create(&self, name: &OsStr, content: &[u8]) -> io::Result<()> {
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
+        let mode = Mode::from_raw_mode(0o644);
+        let file = rustix::fs::openat(&self.directory, name, flags, mode)?;
+        File::from(file).write_all(content)
+    }
+
     pub(crate) fn close(self) {
         self.set(self.mode);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link_on_the_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        for name in ["outside", "inside"] {
+            std::fs::create_dir(dir.join(name)).unwrap();
+            std::fs::write(dir.join(name).join("config"), "old").unwrap();
+        }
+        std::os::unix::fs::symlink("outside", dir.join("link")).unwrap();
+        let config = |name: &str| std::fs::read_to_string(dir.join(name).join("config")).unwrap();
+        assert!(replace(&dir.join("link/config"), b"new", "x").moved_to.is_none());
+        assert_eq!(config("outside"), "old");
+        assert!(replace(&dir.join("inside/config"), b"new", "x").moved_to.is_some());
+        assert_eq!(config("inside"), "new");
+        assert_eq!(std::fs::read_dir(dir.join("outside")).unwrap().count(), 1);
     }
 }

@@ -14,6 +14,7 @@ use sandbox::{Canary, Diverted, End, Enforcement, Launch, Outcome, Prefork};
 use crate::build_files::BuildFileChange;
 use crate::checkout;
 use crate::events::{Changed, Class, Ending, Event, KeptAside, Tampering, Violation};
+use crate::frozen::Identity;
 use crate::git_locks;
 use crate::kept::Keeper;
 use crate::monitor::{Monitor, Sink};
@@ -264,7 +265,8 @@ impl Run<'_> {
 
     /// Looks for what appeared under protected names and for what was replaced, and reports it.
     fn sweep(&self, monitor: &mut Monitor<'_, '_>, mut diverted: Diverted) -> Found {
-        let Prepared { setup, machine, unfinished, frozen, later, committed, .. } = self.prepared;
+        let Prepared { setup, machine, unfinished, frozen, later, committed, place, .. } =
+            self.prepared;
         let state_dir = setup.places.state_dir.as_path();
         let workspace = setup.context.workspace.as_path();
         let mut keeper = Keeper::new(state_dir, &monitor.run, workspace);
@@ -295,6 +297,13 @@ impl Run<'_> {
         let enforcement = monitor.available.as_ref().map(|available| available.enforcement);
         let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces), self.started);
         tampering.extend(compared.tampering);
+        if Identity::of(setup.context.workspace.as_path()) != *place {
+            let what = "the workspace was moved or replaced while the run went on, so it was not \
+                        searched for what the run left"
+                .into();
+            let path = setup.context.workspace.to_string();
+            tampering.push(Tampering { path, moved_to: None, what });
+        }
         let mut replaced = compared.changed;
         replaced.retain(|(changed, _)| !monitor.settled.contains(Path::new(&changed.path)));
         let replaced = replaced.into_iter().enumerate();

@@ -7,8 +7,7 @@
 
 use std::collections::HashSet;
 use std::fs::Metadata;
-use std::io::Write;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -18,7 +17,7 @@ use model::AbsPath;
 use plan::{Entry, Mark, Marked};
 use serde::{Deserialize, Serialize};
 
-use crate::aside::aside;
+use crate::aside::replace;
 use crate::events::{Changed, Tampering};
 use crate::lossless;
 use crate::new_names::repository;
@@ -163,12 +162,7 @@ impl Was {
     fn disarm(&self, clean: &[u8]) -> Tampering {
         let what = "a git configuration was changed while the run went on, and names a program \
                     that it did not name before";
-        let tampering = aside(&self.path, what);
-        // `create_new` does not write through anything that exists there by now.
-        let mut options = std::fs::OpenOptions::new();
-        let new = options.write(true).create_new(true).mode(0o644).open(&self.path);
-        let _ = new.and_then(|mut new| new.write_all(clean));
-        tampering
+        replace(&self.path, clean, what)
     }
 }
 

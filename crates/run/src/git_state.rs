@@ -4,8 +4,6 @@
 //! be done may contain only what changes commits: git runs the commands that are in such a list.
 
 use std::collections::BTreeMap;
-use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -14,7 +12,7 @@ use facts::{Step, Visit, read_bytes};
 use model::AbsPath;
 use plan::{Entry, Mark, Marked, Worktree};
 
-use crate::aside::aside;
+use crate::aside::{aside, replace};
 use crate::events::Tampering;
 use crate::sweep::is_new;
 
@@ -160,12 +158,8 @@ fn clean(list: &Path, before: &Unfinished) -> Option<Tampering> {
     if kept.len() == lines.len() {
         return None;
     }
-    let tampering = aside(list, "commands in a list of git operations appeared");
-    // `create_new` does not write through anything that exists there by now.
-    let mut options = std::fs::OpenOptions::new();
-    let new = options.write(true).create_new(true).mode(0o644).open(list);
-    let _ = new.and_then(|mut new| new.write_all(&kept.join(&b'\n')));
-    Some(tampering)
+    let what = "commands in a list of git operations appeared";
+    Some(replace(list, &kept.join(&b'\n'), what))
 }
 
 fn is_harmless(line: &[u8]) -> bool {

@@ -10,7 +10,7 @@ use crate::build_files::BuildFiles;
 use crate::checks;
 use crate::committed::Committed;
 use crate::created::Created;
-use crate::frozen::Frozen;
+use crate::frozen::{Frozen, Identity};
 use crate::git_state::Unfinished;
 use crate::later::Later;
 use crate::layers::{self, Held};
@@ -36,6 +36,8 @@ pub struct Prepared {
     pub(crate) unfinished: Unfinished,
     /// What is protected, as it was before the run.
     pub(crate) frozen: Frozen,
+    /// Which directory the workspace is.
+    pub(crate) place: Option<Identity>,
     /// The references of a linked worktree's repository.
     pub(crate) references: Option<References>,
     /// Runs that were killed here, and what they left.
@@ -135,6 +137,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         frozen = Frozen::before(&machine.marked, pieces.map(|piece| &piece.path));
         references = machine.worktree.as_ref().map(References::read);
     }
+    let place = Identity::of(setup.context.workspace.as_path());
     let unusable = match &plan.layer {
         PrivateLayer::Temporary(WhyTemporary::Unusable(why)) => {
             Some(format!("what this run writes in caches is deleted at its end: {why}"))
@@ -155,6 +158,7 @@ pub(crate) fn prepare_for(request: &Request, purpose: Purpose) -> Result<Prepare
         committed,
         unfinished,
         frozen,
+        place,
         references,
         recovered,
         network,

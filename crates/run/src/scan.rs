@@ -18,6 +18,12 @@ use crate::build_files::{BuildFiles, names_toolchain};
 use crate::sweep;
 use facts::git_config::{Named, Role, named_files, users_files};
 
+/// Larger than the configuration of almost any repository, in bytes.
+const LARGE: u64 = 256 << 10;
+
+/// The most that is kept of what a run may have left, in bytes of paths.
+const MOST_BYTES: usize = 16 << 20;
+
 /// The entries that the sandbox must hide or protect, while they are collected.
 pub(crate) struct Scan<'a> {
     pub(crate) protections: Protections<'a>,
@@ -38,6 +44,8 @@ pub(crate) struct Scan<'a> {
     pub(crate) since: Option<SystemTime>,
     pub(crate) workspace: AbsPath,
     pub(crate) home: AbsPath,
+    /// How long the paths are together that are kept of what a run may have left.
+    pub(crate) bytes: usize,
     /// After a run: what the configurations that are there now make git read and run in the workspace.
     pub(crate) named: Vec<(AbsPath, Role)>,
     /// What the user's own configuration makes git read and run in every repository, once it is
@@ -64,6 +72,7 @@ impl<'a> Scan<'a> {
             since: None,
             workspace: context.workspace.clone(),
             home: context.home.clone(),
+            bytes: 0,
             named: Vec::new(),
             users: None,
         }
@@ -143,10 +152,25 @@ impl<'a> Scan<'a> {
             Visit::Entry(path, _) if is_too_long(path) && !self.is_new(path) => Step::Into,
             Visit::Entry(path, kind) => self.entry(path, kind),
             Visit::Unreadable(path) => {
-                self.unreadable.push(path.clone());
+                if self.has_room(path) {
+                    self.unreadable.push(path.clone());
+                }
                 Step::Past
             }
         });
+    }
+
+    /// Whether there is room for one more path of what a run may have left. If not, that is reported.
+    fn has_room(&mut self, path: &AbsPath) -> bool {
+        if self.since.is_some() {
+            self.bytes += path.as_path().as_os_str().len();
+        }
+        self.bytes <= MOST_BYTES
+    }
+
+    /// Whether more was found than there is room for.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes > MOST_BYTES
     }
 
     /// Marks what rules deny by name among the host's files besides the workspace and grants. A
@@ -249,10 +273,10 @@ impl<'a> Scan<'a> {
 
     fn entry(&mut self, path: &AbsPath, kind: std::fs::FileType) -> Step {
         self.build.note(path, kind);
-        if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") {
+        if path.as_path().as_os_str().as_bytes().ends_with(b"/HEAD") && self.has_room(path) {
             self.heads.push(path.parent());
         }
-        if kind.is_socket() {
+        if kind.is_socket() && self.since.is_none() {
             self.sockets.push(path.clone());
         }
         // After the run, what was hidden from it is checked like anything else.
@@ -471,6 +495,7 @@ impl<'a> Scan<'a> {
             .into_iter()
             .flatten()
             .flat_map(|dir| ["config", "config.worktree"].map(|name| dir.join(name.as_ref())))
+            .filter(|config| !self.is_large_and_new(config))
             .flat_map(|config| named_files(config.as_path(), home.as_path()))
             .collect();
         let users = self.users.get_or_insert_with(|| {
@@ -482,6 +507,13 @@ impl<'a> Scan<'a> {
             let path = checkout.as_path().join(path);
             self.protect_named(&path, role, git);
         }
+    }
+
+    /// Whether a run may have made a configuration large, to make the search long. Then it is not harmless,
+    /// and is moved aside.
+    fn is_large_and_new(&self, config: &AbsPath) -> bool {
+        let found = config.as_path().symlink_metadata();
+        self.is_new(config) && found.is_ok_and(|found| found.len() > LARGE || found.nlink() > 1)
     }
 
     /// Protects a file that git reads or runs, and every link on the way to it.

@@ -304,6 +304,8 @@ pub(crate) struct Now {
     pub(crate) named: Vec<(AbsPath, Role)>,
     /// Files with names that act only later.
     pub(crate) later: BTreeSet<AbsPath>,
+    /// Whether there is more than could be kept.
+    pub(crate) full: bool,
 }
 
 /// Protected names that exist now where the run may write.
@@ -346,8 +348,9 @@ pub(crate) fn look_now(
 impl Scan<'_> {
     fn now(mut self) -> Now {
         self.bare_repositories();
+        let full = self.is_full();
         let Self { marked, unreadable, heads, build, named, later, .. } = self;
-        Now { marked, unreadable, heads, build, named, later: later.into_iter().collect() }
+        Now { marked, unreadable, heads, build, named, later: later.into_iter().collect(), full }
     }
 }
 

@@ -4,7 +4,7 @@
 //! system call after it was checked. So creating them is denied during the run, and the tree is
 //! checked once more at the end.
 
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::time::SystemTime;
@@ -13,7 +13,7 @@ use model::{AbsPath, FileText, Level};
 use plan::{Entry, Grant, Mark, Marked, Worktree};
 use policy::{Context, Policy};
 
-use crate::aside::{Opened, aside};
+use crate::aside::{Opened, aside, replace};
 use crate::checkout;
 use crate::committed::Committed;
 use crate::git_state::{self, Unfinished};
@@ -64,6 +64,7 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
     now.marked.extend(elsewhere.marked);
     now.unreadable.extend(elsewhere.unreadable);
     now.named.extend(elsewhere.named);
+    now.full |= elsewhere.full;
     // A file in an unreadable directory can still be used by its name.
     let mut opened = Vec::new();
     while let Some(dir) = now.unreadable.pop() {
@@ -84,7 +85,12 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
         now.build.extend(inside.build);
         now.named.extend(inside.named);
         now.later.extend(inside.later);
+        now.full |= inside.full;
         now.unreadable.extend(inside.unreadable);
+    }
+    if now.full {
+        let what = "more directories appeared than can be searched for what git would run".into();
+        found.push(Tampering { path: context.workspace.to_string(), moved_to: None, what });
     }
     for marked in &now.marked {
         if !new_names.is_old(&marked.path) && marked.mark != Mark::Hidden {
@@ -320,11 +326,8 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
     if now.trim() == worktree.head || !now.trim().starts_with("ref:") {
         return None;
     }
-    let tampering = aside(&head, "this worktree was switched to another branch");
-    // `create_new` does not write through anything that exists there by now.
-    let new = std::fs::OpenOptions::new().write(true).create_new(true).open(&head);
-    let _ = new.and_then(|mut new| writeln!(new, "{}", worktree.head));
-    Some(tampering)
+    let before = format!("{}\n", worktree.head);
+    Some(replace(&head, before.as_bytes(), "this worktree was switched to another branch"))
 }
 
 #[cfg(test)]

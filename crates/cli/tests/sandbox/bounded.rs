@@ -275,3 +275,47 @@ fn a_command_that_stops_itself_gets_no_more_time() {
         }
     }
 }
+
+/// What a run leaves is searched at its end. Many directories at the end of a path as long as there can be
+/// one are kept by their names.
+#[test]
+fn the_search_at_the_end_grows_no_further_whatever_is_left() {
+    if !fixtures::has_python() {
+        eprintln!("skipped: no python3 to try this with");
+        return;
+    }
+    let leave = "
+import os
+def chain(name, inner):
+    os.mkdir(name)
+    while len(os.getcwd()) + len(name) + 251 < 3700:
+        name += '/' + 'd' * 250
+        os.mkdir(name)
+    os.rename(inner, name + '/i')
+os.mkdir('w0')
+for number in range(3000):
+    os.mkdir(f'w0/x{number}')
+for number in range(1, 9):
+    chain(f'w{number}', f'w{number - 1}')
+";
+    // The most that any of the processes used.
+    let measure = "
+import resource, subprocess, sys
+subprocess.run(sys.argv[1:], check=True)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+";
+    for who in users() {
+        let peak = |script: &str| {
+            let env = env(who, DENY);
+            env.write("project/leave.py", script);
+            let mut command = env.command("/usr/bin/python3");
+            command.args(["-c", measure]).arg(env.binary());
+            command.args(["run", "--", "/usr/bin/python3", "leave.py"]);
+            let output = command.output().unwrap();
+            let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+            text.parse::<u64>().unwrap_or_else(|_| panic!("{output:?}"))
+        };
+        let (before, with) = (peak("pass"), peak(leave));
+        assert!(with < before + GROWTH, "{before} {with} KiB");
+    }
+}

@@ -300,3 +300,21 @@ fn what_a_configuration_names_that_the_host_changes_meanwhile_does_not_stay() {
         }
     }
 }
+
+/// Then what the run left is somewhere else.
+#[test]
+fn a_workspace_that_the_host_moves_meanwhile_is_reported() {
+    for who in users() {
+        for act in ["mv ../project ../moved; mkdir ../project", "mv ../project ../moved"] {
+            let env = TestEnv::new(who);
+            let mut host = host(&env, &format!("until_there ready; {act}; touch ../moved/done"));
+            let script = format!("{UNTIL_MOUNTED}\ntouch ready; until_there done; touch left");
+            let ran = env.run(&[], &script);
+            assert!(host.wait().unwrap().success(), "{act}");
+            let told = ran.events("tampering");
+            let what = told.first().and_then(|it| it["what"].as_str()).unwrap_or_default();
+            assert!(what.starts_with("the workspace was moved"), "{act}: {ran:?}");
+            assert_eq!(ran.code, Some(77), "{act}: {ran:?}");
+        }
+    }
+}

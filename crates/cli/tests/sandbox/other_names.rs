@@ -12,13 +12,13 @@ fn a_protected_file_is_not_written_by_a_name_that_an_earlier_run_gave_it() {
         for (first, by_the_user, second) in [
             // A repository of the first run is one of the user's for the second.
             (
-                "git init -q sub; ln sub/.git/config innocent",
-                "cp sub/.git/config before",
+                "git init -q sub",
+                "ln sub/.git/config innocent; cp sub/.git/config before",
                 format!("{EVIL} >> innocent; rm -f innocent"),
             ),
             (
-                "git init -q sub; ln sub/.git/config innocent",
-                "cp sub/.git/config before",
+                "git init -q sub",
+                "ln sub/.git/config innocent; cp sub/.git/config before",
                 format!("{EVIL} > new; exec 3<> innocent && cat new >&3; rm -f innocent"),
             ),
             // What the user has looked at and put into its place.
@@ -66,6 +66,17 @@ fn a_protected_file_is_not_written_by_a_name_that_an_earlier_run_gave_it() {
                 assert_eq!(ran.events("tampering").len(), 1, "{second}: {ran:?}");
             }
         }
+    }
+}
+
+/// The next run could write it by the other name.
+#[test]
+fn a_configuration_with_two_names_does_not_stay() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        let ran = env.run(&[], "git init -q sub; ln sub/.git/config innocent");
+        assert_eq!(ran.events("tampering").len(), 1, "{ran:?}");
+        assert!(!env.path("project/sub/.git/config").exists(), "{ran:?}");
     }
 }
 
