@@ -118,6 +118,22 @@ pub const SYSTEM_PARTS: &[(&str, Use)] = &[
     ("usr/pip.conf", Use::Settings(Format::Ini)),
 ];
 
+/// Directories below home in which tools install programs for the user.
+pub const PROGRAM_DIRS: &[&str] = &[
+    ".bun/bin",
+    ".cabal/bin",
+    ".cargo/bin",
+    ".composer/vendor/bin",
+    ".deno/bin",
+    ".dotnet/tools",
+    ".local/bin",
+    ".local/share/pnpm",
+    ".npm-global/bin",
+    ".volta/bin",
+    ".yarn/bin",
+    "go/bin",
+];
+
 /// Names that programs commonly look for, wherever they are hidden: in every directory above the
 /// workspace, or in the home directory. Hidden without counting as a violation.
 pub const QUIET_NAMES: &[&str] = &[

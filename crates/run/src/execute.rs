@@ -7,7 +7,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, ByteSize, Origin, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Origin, PrivateLayer, Record, Verdict, shell_word};
+use plan::toolchain::PROGRAM_DIRS;
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{Canary, Diverted, End, Enforcement, Launch, Outcome, Prefork};
 
@@ -95,6 +96,8 @@ impl Run<'_> {
         let mut recovered = self.report_recovered(&mut monitor);
         let note = self.keep_note(&monitor.run, &mut notices);
         let policy = &setup.loaded.policy.filesystem;
+        let home = &setup.context.home;
+        let program_dirs: Vec<_> = PROGRAM_DIRS.iter().map(|dir| home.join(dir.as_ref())).collect();
         let launch = Launch {
             plan,
             command: &self.request.command,
@@ -108,6 +111,7 @@ impl Run<'_> {
             canary: &canary.canary,
             user: (machine.user.uid, machine.user.gid),
             hides_new_files: monitor.may_hide_more(),
+            program_dirs: &program_dirs,
             performs_reads: policy.strict_deny.value && !policy.deny_read.is_empty(),
             stop: self.stop,
         };
@@ -142,6 +146,7 @@ impl Run<'_> {
         let diverted = std::mem::take(&mut outcome.diverted);
         let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
         let mut found = if changed { self.sweep(&mut monitor, diverted) } else { Found::default() };
+        notices.extend(self.installed(&outcome.installed));
         notices.extend(self.finish_layer());
         found.tampering.append(&mut recovered);
         found.kept.splice(0..0, self.recovered_files(&mut monitor));
@@ -333,6 +338,28 @@ impl Run<'_> {
         Found { tampering, changed, build_files, more_build_files, kept }
     }
 
+    /// Which programs the run has installed, and that the user does not have them outside.
+    fn installed(&self, programs: &[AbsPath]) -> Option<String> {
+        let name = |program: &AbsPath| program.as_path().file_name()?.to_str().map(str::to_owned);
+        let mut names: Vec<_> = programs.iter().filter_map(name).collect();
+        names.sort();
+        names.dedup();
+        let more = names.len().saturating_sub(MOST_INSTALLED);
+        names.truncate(MOST_INSTALLED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let whose = match self.prepared.plan.layer {
+            PrivateLayer::Kept(_) => "for runs in this workspace only",
+            PrivateLayer::Temporary(_) => "for this run only, and gone with it",
+        };
+        (!names.is_empty()).then(|| {
+            format!(
+                "installed {whose}: {}{more}; to have them outside, install them there, without \
+                 `ringwall run`",
+                names.join(", ")
+            )
+        })
+    }
+
     /// Measures the private layer, and removes what exceeds the limit.
     fn finish_layer(&self) -> Option<String> {
         let limit = self.prepared.setup.loaded.policy.limits.caches.as_ref();
@@ -522,6 +549,9 @@ struct Found {
     more_build_files: u64,
     kept: Vec<KeptAside>,
 }
+
+/// Installed programs that are named.
+const MOST_INSTALLED: usize = 10;
 
 /// What the private caches of a workspace may take, unless configured.
 const CACHES: ByteSize = ByteSize(10 << 30);

@@ -35,6 +35,8 @@ pub struct Launch<'a> {
     /// Whether every open for reading is performed by the supervisor, after it has looked what is
     /// opened.
     pub performs_reads: bool,
+    /// Private directories in which programs may be installed.
+    pub program_dirs: &'a [AbsPath],
     /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
     pub stop: Option<BorrowedFd<'a>>,
 }
@@ -75,6 +77,8 @@ pub struct Outcome {
     /// Whether something may have been changed: such a call was made, or calls were not
     /// intercepted.
     pub changed: bool,
+    /// Programs that were installed in [`Launch::program_dirs`].
+    pub installed: Vec<AbsPath>,
     /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
     /// Files under protected names that were created in private, and not on the host.

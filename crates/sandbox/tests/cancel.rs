@@ -141,6 +141,7 @@ fn supervise(stop: &OwnedFd, started: std::fs::File) -> u8 {
         canary: &canary,
         user: (user.as_raw(), group.as_raw()),
         hides_new_files: false,
+        program_dirs: &[],
         performs_reads: false,
         stop: Some(stop.as_fd()),
     };

@@ -296,16 +296,55 @@ fn the_private_layer_of_the_home_directory_is_no_hole() {
 #[test]
 fn only_names_that_may_be_private_show_in_the_home_directory() {
     let script = r"
-cd /run/ringwall/home && echo x > .bashrc; mkdir .ssh; echo PLANTED > .ssh/config; echo PLANTED > notes
-ln -s /etc/passwd .link; true";
+rm -f /run/ringwall/home/.local; mkdir -p /run/ringwall/home/.local; cd /run/ringwall/home && echo x > .bashrc; mkdir .ssh; echo PLANTED > .ssh/config; echo PLANTED > notes
+ln -s /etc/passwd .link; rm -r .local; ln -s {} .local; true";
     for who in users() {
         let env = TestEnv::new(who);
         env.configure("[violation]\naction = \"deny\"\n");
-        env.run(&["--attribution", "tripwire"], script);
+        env.write("home/.local/share/pnpm/x", "");
+        env.write("outside/in/file", "");
+        // Where a supervisor that followed it would create directories, and one that would wait for itself.
+        for target in [env.path("outside/in").to_str().unwrap(), "../../..", "../../../root"] {
+            env.run(&["--attribution", "tripwire"], &script.replace("{}", target));
+            let ran = env.run(
+                &["--attribution", "tripwire"],
+                "ls ~/.local ~/.local/share; mkdir ~/.local/x",
+            );
+            assert_eq!(ran.code, Some(1), "{target}: {ran:?}");
+            assert_eq!(std::fs::read_dir(env.path("outside/in")).unwrap().count(), 1, "{target}");
+        }
         let tried = env.run(
             &["--attribution", "tripwire"],
             "ls -A ~ | grep -e notes -e bashrc -e ssh -e link; cat ~/.ssh/config ~/notes ~/.link; true",
         );
         assert_eq!((tried.code, tried.stdout.as_str()), (Some(0), ""), "{tried:?}");
+    }
+}
+
+/// Nobody looks for a program in vain that a run said it had installed.
+#[test]
+fn programs_that_a_run_installs_are_named_at_its_end() {
+    const INSTALL: &str = r"
+for dir in .cargo/bin .local/bin go/bin; do
+    mkdir -p ~/$dir; cp /bin/true ~/$dir/new-$(basename $(dirname $dir))
+done
+echo data > ~/.cargo/bin/data; ln -s new-go ~/go/bin/linked; ~/.cargo/bin/new-.cargo";
+    for (who, attribution) in users().iter().flat_map(|who| ATTRIBUTIONS.map(|it| (*who, it))) {
+        let env = TestEnv::new(who);
+        prepare(&env);
+        env.program("home/.cargo/bin/old", "#!/bin/sh\n");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let ran = env.run(&["--attribution", attribution], INSTALL);
+        assert_fine(&ran);
+        let note =
+            "installed for runs in this workspace only: linked, new-.cargo, new-.local, new-go;";
+        assert!(ran.stderr.contains(note), "{ran:?}");
+        let again = env.run(&["--attribution", attribution], "~/.cargo/bin/new-.cargo; touch x");
+        assert!(again.code == Some(0) && !again.stderr.contains("installed"), "{again:?}");
+        let fresh = env.run(&["--attribution", attribution, "--fresh"], INSTALL);
+        assert!(
+            fresh.stderr.contains("installed for this run only, and gone with it"),
+            "{fresh:?}"
+        );
     }
 }

@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use model::AbsPath;
-use rustix::fs::{AtFlags, FileType};
+use rustix::fs::FileType;
 
 use crate::monitor::{self, Monitor, Ruling, Source};
 use crate::observe::looking;
@@ -50,8 +50,7 @@ impl RunContents<'_> {
 
     /// What the run has created at a path.
     fn private(&self, path: &AbsPath) -> Option<Seen> {
-        let (tree, below) = self.views.private(path)?;
-        let stat = rustix::fs::statat(tree, below, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let stat = self.views.stat_private(path)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => Some(Seen::PrivateDirectory),
             FileType::Symlink => None,

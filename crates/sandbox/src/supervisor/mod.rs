@@ -22,9 +22,9 @@ pub(crate) mod views;
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
-use model::{AbsPath, Base, Caller};
+use model::{AbsPath, Base, Caller, Piece};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -256,6 +256,7 @@ impl<'a> Supervisor<'a> {
             next = self.handle_events(monitor);
         }
         self.kill();
+        let installed = self.installed();
         let usage = self.clean_up();
         self.streams.restore();
         match next {
@@ -275,7 +276,17 @@ impl<'a> Supervisor<'a> {
             Next::Fail(error) => return Err(error),
             Next::GoOn => End::Lost,
         };
-        Ok(Outcome { end, usage, limited_by, reached, changed, lost, diverted, uncovered })
+        Ok(Outcome {
+            end,
+            usage,
+            limited_by,
+            reached,
+            changed,
+            installed,
+            lost,
+            diverted,
+            uncovered,
+        })
     }
 
     /// Waits for events and handles them.
@@ -683,6 +694,18 @@ impl<'a> Supervisor<'a> {
         while since.elapsed() < DYING_TIME && !program::all_dying(processes.as_fd()) {
             std::thread::sleep(Duration::from_micros(50));
         }
+    }
+
+    /// The programs that were installed in private directories since the command was started.
+    fn installed(&self) -> Vec<AbsPath> {
+        let elapsed = self.started.filter(|_| self.changed).map(|started| started.elapsed());
+        let Some(since) = elapsed.and_then(|elapsed| SystemTime::now().checked_sub(elapsed)) else {
+            return Vec::new();
+        };
+        let plan = self.launch.plan;
+        let is_private = |dir: &&AbsPath| plan.piece(dir).is_some_and(Piece::is_layered);
+        let dirs = self.launch.program_dirs.iter().filter(is_private);
+        dirs.flat_map(|dir| self.views.new_programs(dir, since)).collect()
     }
 
     fn failed(&self, step: Step, error: io::Error) -> SandboxError {

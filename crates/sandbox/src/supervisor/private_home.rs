@@ -10,7 +10,7 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use model::{AbsPath, Plan};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags};
+use rustix::fs::{FileType, OFlags};
 
 use super::Supervisor;
 use crate::available::Attribution;
@@ -42,15 +42,13 @@ impl Supervisor<'_> {
         let mut dirs = vec![plan.home.clone()];
         for way in self.planned_paths.ways_below(plan.home.as_path()) {
             let Ok(way) = AbsPath::lexical(&way) else { continue };
-            if plan.is_unplanned_dot(&way)
-                && let Ok(below) = way.as_path().strip_prefix(plan.home.as_path())
-            {
-                // What is created in it is created here. Parents come first.
-                let _ = rustix::fs::mkdirat(&tree, below, Mode::from(0o755));
+            if plan.is_unplanned_dot(&way) {
                 dirs.push(way);
             }
         }
         self.views.keep_private(plan, tree);
+        // What is created in them is created here. Parents come first.
+        dirs.iter().for_each(|dir| self.views.make_private(dir));
         let listed = dirs.iter().filter_map(|dir| Some((dir, self.views.list_private(dir)?)));
         let names: Vec<_> = listed
             .flat_map(|(dir, names)| names.into_iter().map(|name| dir.join(&name)))
@@ -77,8 +75,7 @@ impl Supervisor<'_> {
             if parent != Some(Seen::Way) || self.planned_paths.seen(path.as_path()).is_some() {
                 continue;
             }
-            let found = self.views.private(path).and_then(|(tree, below)| {
-                let stat = rustix::fs::statat(tree, below, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+            let found = self.views.stat_private(path).and_then(|stat| {
                 let kind = FileType::from_raw_mode(stat.st_mode);
                 (kind != FileType::Symlink).then_some((stat.st_dev, stat.st_ino))
             });

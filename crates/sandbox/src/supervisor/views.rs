@@ -9,9 +9,10 @@ use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use model::{AbsPath, Plan};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, StatxFlags};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 /// The trees of a run, by the paths they are mounted at.
@@ -65,6 +66,9 @@ impl Seen {
     }
 }
 
+/// The longest tick of the kernel's clock for files.
+const TICK: Duration = Duration::from_millis(10);
+
 /// Private names that a listing shows.
 const MOST_LISTED: usize = 1000;
 
@@ -111,6 +115,59 @@ impl Views {
     pub(crate) fn private<'p>(&self, path: &'p AbsPath) -> Option<(BorrowedFd<'_>, &'p Path)> {
         let private = self.private_home.as_ref()?;
         Some((private.tree.as_fd(), private.below(path)?))
+    }
+
+    /// What is private at a path of the home directory. No link is followed: the run may have put one in
+    /// place of a directory, and this process would follow it on the host.
+    pub(crate) fn stat_private(&self, path: &AbsPath) -> Option<Stat> {
+        let (dir, name) = self.private_parent(path)?;
+        rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW).ok()
+    }
+
+    /// Creates a directory in the private home directory, unless something is there.
+    pub(crate) fn make_private(&self, path: &AbsPath) {
+        if let Some((dir, name)) = self.private_parent(path) {
+            let _ = rustix::fs::mkdirat(dir, name, Mode::from(0o755));
+        }
+    }
+
+    fn private_parent<'p>(&self, path: &'p AbsPath) -> Option<(OwnedFd, &'p OsStr)> {
+        let (tree, below) = self.private(path)?;
+        let above = below.parent().filter(|above| !above.as_os_str().is_empty());
+        let (above, how) = (above.unwrap_or(Path::new(".")), PLAIN | ResolveFlags::NO_XDEV);
+        let flags = PATH | OFlags::DIRECTORY;
+        let dir = rustix::fs::openat2(tree, above, flags, Mode::empty(), how).ok()?;
+        Some((dir, below.file_name()?))
+    }
+
+    /// The programs in a directory that were created or changed since a time.
+    pub(crate) fn new_programs(&self, dir: &AbsPath, since: SystemTime) -> Vec<AbsPath> {
+        let since = since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        // The times of files are those of the last tick of the kernel.
+        let since = since.saturating_sub(TICK);
+        let list = || {
+            let (tree, rest) = self.find(dir)?;
+            let place = self.directory(tree, rest).ok()?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let place = rustix::fs::openat(place, ".", flags, Mode::empty()).ok()?;
+            let entries = Dir::read_from(&place).ok()?.filter_map(Result::ok).take(MOST_LISTED);
+            let is_new = |name: &OsStr| {
+                // A node of the tripwire may be mounted there.
+                let (found, seen) = self.look(place.as_fd(), name).ok()?;
+                let stat = rustix::fs::fstat(found).ok()?;
+                let runs = seen.kind.is_file() && stat.st_mode & 0o111 != 0;
+                let seconds = Duration::from_secs(stat.st_ctime.try_into().ok()?);
+                let changed = seconds + Duration::from_nanos(stat.st_ctime_nsec.try_into().ok()?);
+                Some(changed >= since && (runs || seen.kind.is_symlink()))
+            };
+            let names = entries.filter_map(|entry| {
+                let name = OsStr::from_bytes(entry.file_name().to_bytes());
+                let file = name != "." && name != "..";
+                (file && is_new(name)?).then(|| dir.join(name))
+            });
+            Some(names.collect())
+        };
+        list().unwrap_or_default()
     }
 
     /// The names of what is private in the home directory, or in one below it.
