@@ -62,7 +62,7 @@ fn mistake(error: &clap::Error, words: &[OsString]) -> Option<Failure> {
             let verb = words.get(1)?.to_string_lossy();
             Some(
                 Failure::usage(format!("`ringwall {verb}` expects its command after `--`"))
-                    .hint(format!("run this instead: {corrected}")),
+                    .hint(format!("run `{corrected}` instead")),
             )
         }
         ErrorKind::ValueValidation => {
@@ -136,22 +136,22 @@ mod tests {
             (
                 "ringwall run npm test",
                 "`ringwall run` expects its command after `--`",
-                Some("run this instead: ringwall run -- npm test"),
+                Some("run `ringwall run -- npm test` instead"),
             ),
             (
                 "ringwall run --level full npm --version",
                 "`ringwall run` expects its command after `--`",
-                Some("run this instead: ringwall run --level full -- npm --version"),
+                Some("run `ringwall run --level full -- npm --version` instead"),
             ),
             (
                 "ringwall run --phase npm npm $x",
                 "`ringwall run` expects its command after `--`",
-                Some("run this instead: ringwall run --phase npm -- npm '$x'"),
+                Some("run `ringwall run --phase npm -- npm '$x'` instead"),
             ),
             (
                 "ringwall explain git status",
                 "`ringwall explain` expects its command after `--`",
-                Some("run this instead: ringwall explain -- git status"),
+                Some("run `ringwall explain -- git status` instead"),
             ),
             ("ringwall rnu", "unknown command `rnu`", Some("did you mean `run`?")),
             ("ringwall instal claude", "unknown command `instal`", Some("did you mean `install`?")),

@@ -15,7 +15,7 @@ pub(crate) fn workspace(setup: &Setup, confirmed: bool) -> Result<(), Error> {
     match &setup.context.unfit {
         Some(why) if !confirmed => {
             Err(Error::usage(why)
-                .hint("work in a project directory, or pass --workspace DIR --yes"))
+                .hint("work in a project directory, or pass `--workspace DIR --yes`"))
         }
         _ => Ok(()),
     }

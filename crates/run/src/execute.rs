@@ -77,16 +77,7 @@ impl Run<'_> {
         for dir in machine.worktree.iter().flat_map(|worktree| &worktree.missing) {
             std::fs::create_dir_all(dir.as_path()).map_err(Error::unavailable)?;
         }
-        let configured = &setup.loaded.policy.violation.action;
-        let action = match self.request.on_violation {
-            _ if self.request.learn => ViolationAction::Deny,
-            Some(action) => action,
-            // A person sees what is denied, and would lose the whole session.
-            None if self.request.interactive && configured.origin == Origin::BuiltIn => {
-                ViolationAction::Deny
-            }
-            None => configured.value,
-        };
+        let action = self.violation_action();
         let mut monitor =
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
         monitor.learns = self.request.learn;
@@ -158,9 +149,10 @@ impl Run<'_> {
             exit = STOPPED;
         }
         let failed = exit != 0 && end == Ending::Exited && !self.request.interactive;
-        let suspects = match failed || self.request.learn {
-            true => monitor.suspects(&self.prepared.variables_left_out),
-            false => Vec::new(),
+        let suspects = if failed || self.request.learn {
+            monitor.suspects(&self.prepared.variables_left_out)
+        } else {
+            Vec::new()
         };
         let recorded = self.record_end(&monitor, &suspects, &found.tampering, &mut notices);
         let ended = (exit, end);
@@ -255,6 +247,20 @@ impl Run<'_> {
             suspects: if self.request.learn { Vec::new() } else { suspects },
             left_locks,
             notices,
+        }
+    }
+
+    /// What a violation does in this run.
+    fn violation_action(&self) -> ViolationAction {
+        let configured = &self.prepared.setup.loaded.policy.violation.action;
+        match self.request.on_violation {
+            _ if self.request.learn => ViolationAction::Deny,
+            Some(action) => action,
+            // A person sees what is denied, and would lose the whole session.
+            None if self.request.interactive && configured.origin == Origin::BuiltIn => {
+                ViolationAction::Deny
+            }
+            None => configured.value,
         }
     }
 

@@ -51,8 +51,8 @@ mod tests {
             std::fs::write(at(name), "").unwrap();
         }
         let now = SystemTime::now();
-        let found = left(dir.path(), now - Duration::from_secs(60));
+        let found = left(dir.path(), now - Duration::from_mins(1));
         assert_eq!(found, [at(".git/index.lock"), at(".git/refs/heads/a/b.lock")]);
-        assert!(left(dir.path(), now + Duration::from_secs(60)).is_empty());
+        assert!(left(dir.path(), now + Duration::from_mins(1)).is_empty());
     }
 }

@@ -73,11 +73,15 @@ impl Learned {
         let lines: Vec<_> = lines.collect();
         if !lines.is_empty() {
             text.push_str("# no entry is proposed for these:\n");
-            lines.iter().for_each(|line| text.push_str(&format!("#   {line}\n")));
+            for line in lines {
+                text.push_str(&format!("#   {line}\n"));
+            }
         }
         if !quiet.is_empty() {
             text.push_str("# hidden or left out without a word, and perhaps needed:\n");
-            quiet.iter().for_each(|line| text.push_str(&format!("#   {}\n", line.escape_debug())));
+            for line in quiet {
+                text.push_str(&format!("#   {}\n", line.escape_debug()));
+            }
         }
         text
     }

@@ -322,9 +322,10 @@ impl Rules for Monitor<'_, '_> {
     /// violation even where it would have failed.
     fn refused_outside(&self, path: &AbsPath, operation: Operation) -> Option<i32> {
         let own = || self.setup.context.own_files.iter().any(|own| path.is_within(own));
-        let ruled = match operation.writes() {
-            true => self.protections.mark(path).is_some(),
-            false => self.protections.hidden_by(path).is_some(),
+        let ruled = if operation.writes() {
+            self.protections.mark(path).is_some()
+        } else {
+            self.protections.hidden_by(path).is_some()
         };
         let meant = self.quiet.is_secret(path) || ruled || own();
         if meant { None } else { host_permissions::refusal(operation, path) }

@@ -49,9 +49,10 @@ impl<'a> Remedies<'a> {
         if access == Access::Write && inside && level.value < Level::Readwrite {
             return Remedy::advice("`ringwall run --level readwrite` allows writing the workspace");
         }
-        Remedy::advice(match whole.is_empty() {
-            true => "no grant is proposed for a temporary name in a directory that holds too much",
-            false => "no grant allows it; the run has something of its own there",
+        Remedy::advice(if whole.is_empty() {
+            "no grant is proposed for a temporary name in a directory that holds too much"
+        } else {
+            "no grant allows it; the run has something of its own there"
         })
     }
 
@@ -65,9 +66,10 @@ impl<'a> Remedies<'a> {
         let makes = operation == Operation::MakeDirectory;
         let is_directory = path.is_dir();
         let temporary = is_temporary(path.file_name().unwrap_or_default());
-        let directory = match is_directory || (makes && !temporary) {
-            true => Some(itself.clone()),
-            false => path.parent().filter(|parent| parent.is_dir()).map(Path::to_path_buf),
+        let directory = if is_directory || (makes && !temporary) {
+            Some(itself.clone())
+        } else {
+            path.parent().filter(|parent| parent.is_dir()).map(Path::to_path_buf)
         };
         let narrow = |directory: &PathBuf| {
             let deep = directory.components().count() > 2;

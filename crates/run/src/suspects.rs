@@ -73,7 +73,7 @@ impl Hidden {
 fn name(program: &Program) -> String {
     let word = program.argv.first().map(PathBuf::from).or_else(|| program.path.clone());
     let name = word.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
-    name.map_or_else(|| "a program".into(), |name| name.into_owned())
+    name.map_or_else(|| "a program".into(), std::borrow::Cow::into_owned)
 }
 
 /// Variables that were not passed, if the command might read them.

@@ -42,7 +42,7 @@ fn event(args: &ExplainArgs, agent: &agents::Agent) -> Result<Event, Failure> {
     if args.command.is_empty() {
         if std::io::stdin().is_terminal() {
             return Err(Failure::usage("no command and no call to explain")
-                .hint("pass a command: ringwall explain -- git status"));
+                .hint("pass a command: `ringwall explain -- git status`"));
         }
         let mut bytes = Vec::new();
         std::io::stdin().lock().read_to_end(&mut bytes).map_err(Failure::new)?;

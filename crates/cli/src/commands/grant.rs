@@ -64,9 +64,10 @@ fn add(verb: GrantVerb) -> Result<ExitCode, Failure> {
 
 /// The file that grants are added to.
 fn file(places: &Places, user: bool) -> PathBuf {
-    match user {
-        true => places.user_config(),
-        false => Project::around(&places.cwd, &places.home).grant_file(),
+    if user {
+        places.user_config()
+    } else {
+        Project::around(&places.cwd, &places.home).grant_file()
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) fn run(args: &InitArgs) -> Result<ExitCode, Failure> {
     if !found {
         let names: Vec<_> = agents::ALL.iter().map(|agent| agent.name).collect();
         terminal::print(&format!(
-            "found no agent; after you install one, run: ringwall install {}\n",
+            "found no agent; after you install one, run `ringwall install {}`\n",
             names.join("|")
         ));
     }

@@ -11,7 +11,7 @@ fn a_mistake_exits_with_64_and_names_the_corrected_command() {
         (
             &["run", "npm", "test"][..],
             "error: `ringwall run` expects its command after `--`\n\
-             hint: run this instead: ringwall run -- npm test\n",
+             hint: run `ringwall run -- npm test` instead\n",
         ),
         (&["rnu"], "error: unknown command `rnu`\nhint: did you mean `run`?\n"),
         (

@@ -51,6 +51,7 @@ fn a_shell_goes_on_and_says_at_once_what_was_denied() {
             terminal.transcript
         );
         terminal.send(":q!\r");
+        terminal.expect("inner> ");
         terminal.tell("echo edited-$((1+1)); sleep 1", "edited-2");
         assert_eq!(env.read("project/made.txt"), "hello\n");
 
@@ -69,8 +70,11 @@ fn a_shell_goes_on_and_says_at_once_what_was_denied() {
         terminal.expect("outer> ");
         terminal.tell("echo status-$?", "status-0");
         terminal.tell(MODES, "opost+icanon+echo+");
-        // What was shown is not repeated at the end.
+        // Each was shown once: the second when the editor had gone, or at the end.
         let shown = &terminal.transcript;
+        let (_, after) = shown.split_once(&format!("{editor} made.txt")).unwrap();
+        let (_, after) = after.split_once("\x1b[?1049l").unwrap();
+        assert!(after.contains("outside/other.txt\r\n  "), "{shown}");
         assert_eq!(shown.matches("tried to read ").count(), shown_denials(shown), "{shown}");
     }
 }

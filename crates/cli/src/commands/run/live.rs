@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use run::{Class, Event, Violation};
 use rustix::fs::OFlags;
@@ -60,6 +60,10 @@ pub(super) fn is_typed_in(command: &[OsString]) -> bool {
 #[derive(Default)]
 pub(super) struct Live {
     waiting: VecDeque<Violation>,
+    /// Since when the terminal has been in line mode, if a message had to wait for that. Programs set
+    /// it shortly before they leave the screen.
+    since: Option<Instant>,
+    has_waited: bool,
     shown: Shown,
 }
 
@@ -77,12 +81,19 @@ impl Live {
     /// Shows what is waiting, if the terminal takes it. Returns when to try again.
     pub(super) fn show(&mut self) -> Option<Duration> {
         while let Some(violation) = self.waiting.front() {
-            if !print(&report::denial(violation)) {
+            let terminal = in_line_mode();
+            self.since = terminal.as_ref().and(self.since.or_else(|| Some(Instant::now())));
+            let settled = self.since.is_some_and(|since| since.elapsed() >= AGAIN);
+            let text = report::denial(violation);
+            let ready = terminal.filter(|_| settled || !self.has_waited);
+            if !ready.is_some_and(|terminal| print(terminal, &text)) {
+                self.has_waited = true;
                 return Some(AGAIN);
             }
             self.shown.insert(report::key(violation));
             self.waiting.pop_front();
         }
+        (self.since, self.has_waited) = (None, false);
         None
     }
 
@@ -91,16 +102,19 @@ impl Live {
     }
 }
 
-/// Prints a text if the terminal is in line mode and takes it.
-fn print(text: &str) -> bool {
+/// The terminal, if it is in line mode.
+fn in_line_mode() -> Option<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut options = File::options();
     options.read(true).write(true).custom_flags(flags.bits().cast_signed());
-    let Ok(mut terminal) = options.open("/dev/tty") else { return false };
-    let modes = rustix::termios::tcgetattr(&terminal).map(|found| found.local_modes);
-    let lines = modes.is_ok_and(|modes| modes.contains(LocalModes::ICANON));
-    // A message of which a part was taken is not said twice.
-    lines && terminal.write(text.as_bytes()).is_ok_and(|written| written > 0)
+    let terminal = options.open("/dev/tty").ok()?;
+    let modes = rustix::termios::tcgetattr(&terminal).ok()?.local_modes;
+    modes.contains(LocalModes::ICANON).then_some(terminal)
+}
+
+/// Prints a text if the terminal takes it. One of which a part was taken is not said twice.
+fn print(mut terminal: File, text: &str) -> bool {
+    terminal.write(text.as_bytes()).is_ok_and(|written| written > 0)
 }
 
 #[cfg(test)]

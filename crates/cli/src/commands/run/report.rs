@@ -34,7 +34,7 @@ pub(super) fn print(report: &Report, shown: &Shown) {
         );
         terminal::warning(&plain(&text));
         if let Some(look) = &changed.look {
-            terminal::hint(&plain(look));
+            terminal::hint(&plain(&format!("`{look}`")));
         }
     }
     if report.learned.is_none() {
