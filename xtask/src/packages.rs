@@ -8,6 +8,7 @@
 mod ecosystem;
 mod table;
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
@@ -18,7 +19,7 @@ use crate::workspace::{Workspace, fresh_dir, succeed};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Only packages whose name contains this text
+    /// Only packages whose kind, name and version contain this text, such as `npm ` or `pypi click`
     #[arg(long, value_name = "TEXT")]
     filter: Option<String>,
 }
@@ -30,6 +31,12 @@ struct Package {
     version: &'static str,
     /// Whether it is one of those that `cargo xtask test` tries.
     quick: bool,
+}
+
+impl fmt::Display for Package {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} {}", self.ecosystem, self.name, self.version)
+    }
 }
 
 /// What became of one package.
@@ -52,7 +59,7 @@ struct Suite {
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failure> {
     let filter = args.filter.as_deref().unwrap_or_default();
     let (mut equal, mut different, mut skipped) = (0, 0, 0);
-    for (name, tried) in compare(workspace, |package| package.name.contains(filter))? {
+    for (name, tried) in compare(workspace, |package| package.to_string().contains(filter))? {
         match tried {
             Tried::Equal => equal += 1,
             Tried::Different(how) => {
@@ -85,7 +92,7 @@ fn compare(
     };
     let chosen = PACKAGES.iter().filter(|package| wanted(package));
     let tried = chosen.map(|package| {
-        let name = format!("{} {} {}", package.ecosystem, package.name, package.version);
+        let name = package.to_string();
         println!("$ {name}");
         let tried = bench.try_package(package)?;
         Ok((name, tried))
@@ -109,7 +116,8 @@ impl Bench {
         if let Err(why) = self.download(package, &kept) {
             return Ok(Tried::Skipped(why.to_string()));
         }
-        let place = self.dir.join("work");
+        // One for each kind, so that several kinds can be tried at once.
+        let place = self.dir.join(format!("work-{ecosystem}"));
         let script = ecosystem.tests();
         let mut outside = shell(&place);
         let outside = Self::suite(package, &kept, &place, outside.args(["-c", script]))?;
@@ -134,10 +142,11 @@ impl Bench {
         if kept.exists() {
             return Ok(());
         }
-        let place = self.dir.join("download");
-        fresh_dir(&place)?;
+        // Not in this checkout: cargo would add what it creates there to the workspace.
+        let place = tempfile::tempdir().context(|| "cannot create a directory".into())?;
+        let place = place.path();
         let script = package.ecosystem.download();
-        let mut command = shell(&place);
+        let mut command = shell(place);
         command.args(["-c", script, "sh", package.name, package.version]);
         let output = within(&mut command)?;
         if !output.status.success() {
@@ -145,8 +154,10 @@ impl Bench {
             let last = errors.lines().next_back().unwrap_or_default().to_owned();
             return Err(Failure::new(format!("cannot be downloaded: {last}")));
         }
-        let moved = std::fs::rename(place.join("package"), kept);
-        moved.context(|| "cannot keep the package".into())
+        let new = self.dir.join(format!("new-{}", package.ecosystem));
+        fresh_dir(&new)?;
+        copy(&place.join("package"), &new)?;
+        std::fs::rename(new, kept).context(|| "cannot keep the package".into())
     }
 
     /// Runs the tests of a fresh copy.
@@ -157,12 +168,7 @@ impl Bench {
         command: &mut Command,
     ) -> Result<Result<(Suite, String), TooSlow>, Failure> {
         fresh_dir(place)?;
-        let mut copy = Command::new("cp");
-        copy.arg("-a").arg(kept.join(".")).arg(place);
-        let copied = copy.status().context(|| "cannot start `cp`".into())?;
-        if !copied.success() {
-            return Err(Failure::new(format!("`cp` ended with {copied}")));
-        }
+        copy(kept, place)?;
         let output = within(command)?;
         if output.status.code() == Some(TIMED_OUT) {
             return Ok(Err(TooSlow));
@@ -172,6 +178,17 @@ impl Bench {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         Ok(Ok((Suite { code: output.status.code(), counts }, errors)))
     }
+}
+
+/// Copies what is in one directory to another.
+fn copy(from: &Path, to: &Path) -> Result<(), Failure> {
+    let mut copy = Command::new("cp");
+    copy.arg("-a").arg(from.join(".")).arg(to);
+    let copied = copy.status().context(|| "cannot start `cp`".into())?;
+    if !copied.success() {
+        return Err(Failure::new(format!("`cp` ended with {copied}")));
+    }
+    Ok(())
 }
 
 /// A test suite did not end.

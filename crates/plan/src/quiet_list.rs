@@ -4,7 +4,8 @@
 use model::AbsPath;
 
 use super::toolchain::{
-    QUIET_HOME, QUIET_NAMES, QUIET_PARENTS, QUIET_SYSTEM, QUIET_WRITES, SECRET_SYSTEM,
+    QUIET_HOME, QUIET_NAMES, QUIET_PARENTS, QUIET_SYSTEM, QUIET_TRIES, QUIET_WRITES, SECRET_SYSTEM,
+    matches_name,
 };
 use policy::pattern::Case;
 use policy::protected::{protecting, secret, shadows};
@@ -55,6 +56,10 @@ impl<'a> QuietList<'a> {
             return true;
         }
         let name = directory.as_path().file_name().unwrap_or_default();
+        let above = self.context.workspace.is_within(&directory.parent());
+        if above && QUIET_TRIES.iter().any(|tried| matches_name(tried.as_ref(), name)) {
+            return true;
+        }
         let dotted = name.as_encoded_bytes().starts_with(b".");
         let parent = directory.parent();
         let in_config_dir = (parent == *home && dotted)

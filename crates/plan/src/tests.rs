@@ -236,11 +236,19 @@ fn habits_are_quiet_and_secrets_are_not() {
     }
     assert!(quiet.covers_write(&at("/usr/lib/python3/__pycache__/x.pyc")));
     assert!(!quiet.covers_write(&at("/home/u/.bashrc")));
-    for path in ["/home/u/.config", "/home/u/.config/procps", "/home/u/.java", "/home/u/.local"] {
+    for path in [
+        "/home/u/.config",
+        "/home/u/.config/procps",
+        "/home/u/.java",
+        "/home/u/.local",
+        "/_tmp_3_2c79c019",
+        "/home/u/_tmp_3_2c79c019",
+    ] {
         assert!(quiet.covers_new_directory(&at(path)), "{path}");
     }
     for path in [
         "/home/u/notes",
+        "/home/u/other/_tmp_3_2c79c019",
         "/home/u/.ssh",
         "/home/u/.claude",
         "/home/u/.config/git",

@@ -57,6 +57,7 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("sys/devices/system", Use::Read),
     ("usr", Use::Read),
     ("var/cache/fontconfig", Use::Read),
+    ("var/cache/man", Use::Read),
     ("var/lib/alternatives", Use::Read),
     ("var/lib/ca-certificates", Use::Read),
     ("var/lib/dpkg", Use::Read),
@@ -67,8 +68,11 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("etc/alternatives", Use::Read),
     ("etc/crypto-policies", Use::Read),
     ("etc/fonts", Use::Read),
+    ("etc/gdb", Use::Read),
     ("etc/gitattributes", Use::Read),
     ("etc/glvnd", Use::Read),
+    ("etc/groff", Use::Read),
+    ("etc/inputrc", Use::Read),
     ("etc/java*", Use::Read),
     ("etc/ld.so.cache", Use::Read),
     ("etc/ld.so.preload", Use::Read),
@@ -91,6 +95,7 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("etc/static", Use::Read),
     ("etc/terminfo", Use::Read),
     ("etc/timezone", Use::Read),
+    ("etc/vim", Use::Read),
 ];
 
 /// What is different in the directories of the system. Any name may have a `*`.
@@ -292,6 +297,10 @@ pub const QUIET_SYSTEM: &[&str] = &[
 /// Directories below home in which ordinary programs create one for themselves whether they need it
 /// or not, as they do with a dot in home itself. Creating one is denied, and does not stop the run.
 pub const QUIET_PARENTS: &[&str] = &[".config", ".local", ".local/share"];
+
+/// Directories that package managers create in every directory above the one they work in, from the root
+/// down, to see which of them is on the same file system. Creating one is denied, and they try the next.
+pub const QUIET_TRIES: &[&str] = &["_tmp_*"];
 
 /// What ordinary programs write when they exit, or beside what they read. Writing it is denied, and
 /// does not stop the run. Names at any depth.

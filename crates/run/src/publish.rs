@@ -77,8 +77,8 @@ const MOST_NAMED: usize = 3;
 pub(crate) fn not_published(servers: &[(u16, String)]) -> impl Iterator<Item = String> {
     servers.iter().take(MOST_NAMED).map(|(port, program)| {
         format!(
-            "`{program}` listened on port {port}, which only the run itself can reach; to reach it \
-             from this machine: `ringwall run --publish {port} -- …`"
+            "`{program}` listened on port {port}, which only the run itself can reach; `--publish {port}` \
+             makes it reachable from this machine"
         )
     })
 }

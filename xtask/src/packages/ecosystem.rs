@@ -12,7 +12,8 @@ pub(super) enum Ecosystem {
 }
 
 /// What the packages of npm are tested with, at fixed versions.
-const NPM: &str = "set -e; npm pack --silent \"$1@$2\" > packed; tar xzf \"$(cat packed)\"; cd package; npm pkg delete devDependencies scripts; \
+const NPM: &str = "set -e; npm pack --silent \"$1@$2\" > packed; tar xzf \"$(cat packed)\"; cd package; \
+    npm pkg delete devDependencies scripts; \
     npm install --silent --no-audit --no-fund --no-update-notifier --no-save --ignore-scripts --omit=dev \
     tape@5.8.1 for-each@0.3.3 has-tostringtag@1.0.2 core-js@2.6.12 mock-property@1.0.3";
 
