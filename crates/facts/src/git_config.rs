@@ -101,6 +101,40 @@ pub fn adds_nothing_harmful(old: &Path, new: &Path) -> bool {
     old.plain && new.plain && new.lines.iter().all(known)
 }
 
+/// Whether a configuration differs from another one only in what git records about branches: which
+/// branch of which known remote each follows. Whole sections may be gone.
+pub fn records_branches(old: &[u8], new: &[u8]) -> bool {
+    let (old, new) = (parse(old), parse(new));
+    let others = |config: &Config| -> Vec<String> {
+        let lines = config.lines.iter().filter(|line| line.section != "branch");
+        lines.map(|line| format!("{line:?}")).collect()
+    };
+    let is_remote = |name: &[u8]| {
+        let known = |line: &Line| {
+            line.section == "remote"
+                && line.subsection.as_ref().is_some_and(|known| {
+                    known.chars().map(u32::from).eq(name.iter().copied().map(u32::from))
+                })
+        };
+        name == b"." || old.lines.iter().any(known)
+    };
+    let recorded = |line: &Line| {
+        let value = line.value.as_deref().unwrap_or_default();
+        let plain = !line.continues() && line.subsection.is_some();
+        plain
+            && match &*line.key {
+                "" => true,
+                "remote" => is_remote(value),
+                "merge" => value.starts_with(b"refs/") && value.iter().all(u8::is_ascii_graphic),
+                "rebase" => [&b"true"[..], b"false", b"merges", b"interactive"].contains(&value),
+                _ => false,
+            }
+    };
+    let branches = new.lines.iter().filter(|line| line.section == "branch");
+    let mut branches = branches.filter(|line| !old.lines.contains(line));
+    old.plain && new.plain && others(&old) == others(&new) && branches.all(recorded)
+}
+
 /// A configuration without what was added to it and may run a program; `None` if nothing of that
 /// kind was added. It is for a file that was changed by someone else: keys that any tool notes about
 /// branches and colours are let pass.
@@ -205,6 +239,32 @@ mod tests {
         }
         assert!(!adds_nothing_harmful(&old, &dir.path().join("gone")));
         assert!(!is_harmless(&dir.path().join("gone")));
+    }
+
+    #[test]
+    fn only_what_branches_follow_is_a_record() {
+        let old = "[core]\n\tbare = false\n[remote \"origin\"]\n\turl = x\n\
+                   [branch \"old\"]\n\tremote = origin\n\tmerge = refs/heads/old\n\tdescription = mine\n";
+        for (new, records) in [
+            (old.to_owned(), true),
+            (format!("{old}[branch \"x\"]\n\tremote = origin\n\tmerge = refs/heads/x\n"), true),
+            (format!("{old}[branch \"x\"]\n\tremote = .\n\trebase = true\n"), true),
+            (old.split("[branch").next().unwrap().to_owned(), true),
+            (format!("{old}[branch \"x\"]\n\tremote = ext::sh -c evil\n"), false),
+            (format!("{old}[branch \"x\"]\n\tremote = ../evil\n"), false),
+            (format!("{old}[branch \"x\"]\n\tremote = origin\\\n../evil\n"), false),
+            (format!("{old}[branch \"x\"]\n\tpushRemote = origin\n"), false),
+            (format!("{old}[branch \"x\"]\n\tdescription = evil\n"), false),
+            (format!("{old}[branch \"x\"]\n\tmerge = a b\n"), false),
+            (format!("{old}[branch]\n\tremote = origin\n"), false),
+            (format!("{old}[core]\n\tpager = evil\n"), false),
+            (format!("{old}[branch \"x\"][core]\n\tpager = evil\n"), false),
+            (old.replace("bare = false", "bare = true"), false),
+            (old.replace("[core]\n\tbare = false\n", ""), false),
+            (old.replace("url = x", "url = y"), false),
+        ] {
+            assert_eq!(records_branches(old.as_bytes(), new.as_bytes()), records, "{new}");
+        }
     }
 
     #[test]

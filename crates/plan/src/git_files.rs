@@ -107,6 +107,8 @@ fn cannot_sign(signing: &Signing) -> String {
          ssh-agent`"
     };
     let lines = [
+        // Git puts a word before the first line.
+        "",
         "ringwall: your settings ask for a signature, and the key is not in the sandbox",
         &format!("hint: {way}"),
         "hint: `git commit --no-gpg-sign` makes a commit without a signature",

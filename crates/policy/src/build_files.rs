@@ -346,7 +346,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::protected_names;
+    use crate::{Acts, protected_names};
 
     #[test]
     fn names_are_found_with_who_acts_on_them() {
@@ -391,8 +391,24 @@ mod tests {
         let (judged, own) = rest.split_once("\n## The project's own build").unwrap();
         let is_in = |text: &str, name: &str| text.contains(&format!("`{name}`"));
         for name in protected_names().iter().map(|name| name.path.join("/")) {
-            assert!(is_in(protected, &name), "`{name}` is not documented as protected");
+            let row = protected.lines().find(|line| line.starts_with("| ") && is_in(line, &name));
+            assert!(row.is_some(), "`{name}` is not documented as protected");
             assert!(!is_in(judged, &name) && !is_in(own, &name), "`{name}` has two classes");
+        }
+        for name in protected_names() {
+            let (path, row) = (format!("`{}`", name.path.join("/")), format!("| {} |", name.why));
+            let line = protected.lines().find(|line| line.starts_with(&row)).unwrap();
+            let acts = match name.acts {
+                Acts::Repository => "at once, its own",
+                Acts::Rules => "at once, rules",
+                Acts::AtOnce => "at once",
+                Acts::Later => "later",
+            };
+            assert!(line.starts_with(&format!("{row} {acts} |")), "{line}: {acts}");
+            let mark = if name.in_packages { path } else { format!("{path}+") };
+            assert!(
+                line.contains(&mark) && (!name.in_packages || !line.contains(&format!("{mark}+")))
+            );
         }
         for name in crate::toolchain_files() {
             assert!(is_in(judged, name), "`{name}` is not documented");

@@ -42,5 +42,5 @@ pub use rules::{
 };
 pub use settings::{hooks_off, relocates_hook, wrong_shape};
 pub use shell::{Outline, Scene, outline};
-pub use sockets::gives_away;
+pub use sockets::{agent_sockets, gives_away};
 pub use toolchain_files::{chooses_toolchain, names_no_program, toolchain_files};

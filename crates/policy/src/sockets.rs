@@ -1,6 +1,6 @@
 //! Sockets of well-known services, and what a connection to them gives away.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What a connection to a socket gives, where that is more than any grant should give by accident.
 /// `None` for a socket that no row knows.
@@ -15,6 +15,23 @@ pub fn gives_away(socket: &Path) -> Option<&'static str> {
         .iter()
         .find(|(dir, pattern, _)| is(pattern) && (dir.is_empty() || parent == Some(*dir)));
     row.map(|(.., what)| *what)
+}
+
+/// Where the socket of an agent may be that is named without a path: `ssh-agent` or `gpg-agent`.
+/// `variable` is what `SSH_AUTH_SOCK` says.
+pub fn agent_sockets(
+    name: &str,
+    variable: Option<PathBuf>,
+    (home, uid): (&Path, u32),
+) -> Option<Vec<PathBuf>> {
+    match name {
+        "ssh-agent" => Some(variable.into_iter().collect()),
+        "gpg-agent" => Some(vec![
+            PathBuf::from(format!("/run/user/{uid}/gnupg/S.gpg-agent")),
+            home.join(".gnupg/S.gpg-agent"),
+        ]),
+        _ => None,
+    }
 }
 
 const CONTAINERS: &str =
@@ -45,6 +62,8 @@ const SERVICES: &[(&str, &str, &str)] = &[
     ("", "wayland-*", DISPLAY),
     ("", "S.gpg-agent*", KEYS),
     ("keyring", "ssh", KEYS),
+    ("gcr", "ssh", KEYS),
+    ("", "openssh_agent*", KEYS),
     ("keyring", "control", KEYS),
     ("", "agent.*", KEYS),
     ("", "ssh-agent*", KEYS),

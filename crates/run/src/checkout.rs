@@ -91,6 +91,23 @@ fn is_content(path: &AbsPath) -> bool {
     policy::protected::protecting(path).is_some_and(|name| name.acts == Acts::AtOnce)
 }
 
+/// What the user should know of it: what changed, and what git was to remove and stays.
+pub(crate) fn notices(settled: &BTreeSet<PathBuf>, stays: &[AbsPath]) -> Vec<String> {
+    let stays = stays.iter().map(|path| {
+        format!(
+            "{path} stays, although git was to remove it: no commit of yours lacks it, or it decides \
+             what a run may do"
+        )
+    });
+    let mut names: Vec<_> = settled.iter().take(5).map(|path| path.display().to_string()).collect();
+    if let more @ 1.. = settled.len().saturating_sub(names.len()) {
+        names.push(format!("and {more} more"));
+    }
+    let names = names.join(", ");
+    let checked_out = format!("git checked out, as you had committed it: {names}");
+    (!settled.is_empty()).then_some(checked_out).into_iter().chain(stays).collect()
+}
+
 /// Keeps what is left of it.
 pub(crate) fn keep(diverted: &Diverted, keeper: &mut Keeper<'_>) -> Vec<Tampering> {
     let mut found = Vec::new();

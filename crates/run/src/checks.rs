@@ -38,6 +38,22 @@ pub(crate) fn trust(setup: &Setup) -> Result<(), Error> {
     if lines.is_empty() { Ok(()) } else { Err(untrusted(lines)) }
 }
 
+/// The path of a socket that is named by its path, or as `ssh-agent` or `gpg-agent`.
+pub fn socket_named(text: &str, home: &Path) -> Result<String, Error> {
+    let variable = std::env::var_os("SSH_AUTH_SOCK").filter(|value| !value.is_empty());
+    let uid = rustix::process::getuid().as_raw();
+    let Some(all) = policy::agent_sockets(text, variable.map(PathBuf::from), (home, uid)) else {
+        return Ok(text.into());
+    };
+    let found = all.iter().find(|path| path.symlink_metadata().is_ok());
+    found.map(|path| path.display().to_string()).ok_or_else(|| {
+        Error::usage(format!("no socket of `{text}` was found")).hint(match text {
+            "ssh-agent" => "start an agent and set SSH_AUTH_SOCK, or name its socket",
+            _ => "start the agent, or name its socket",
+        })
+    })
+}
+
 /// The paths and hosts of the request.
 pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<(), Error> {
     let flag = |name: &str| Origin::Flag(name.into());
@@ -55,7 +71,8 @@ pub(crate) fn grant_requested(setup: &mut Setup, request: &Request) -> Result<()
         files.allow_write.push(path(text, "--allow-write")?);
     }
     for text in &request.allow_unix {
-        setup.loaded.policy.network.allow_unix.push(path(text, "--allow-unix")?);
+        let text = socket_named(text, home.as_path())?;
+        setup.loaded.policy.network.allow_unix.push(path(&text, "--allow-unix")?);
     }
     for text in &request.publish {
         let value = Publication::parse(text)

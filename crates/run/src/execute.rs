@@ -134,13 +134,10 @@ impl Run<'_> {
         drop(canary);
         monitor.close_network();
         report_limits(&mut monitor, &outcome);
-        let diverted = std::mem::take(&mut outcome.diverted);
-        let changed = outcome.changed || plan.pieces.iter().any(is_of_unknown_kind);
-        let mut found = if changed { self.sweep(&mut monitor, diverted) } else { Found::default() };
+        let mut found = self.what_is_left(&mut monitor, &mut outcome);
+        found.tampering.append(&mut recovered);
         notices.extend(self.installed(&outcome.installed));
         notices.extend(self.finish_layer());
-        found.tampering.append(&mut recovered);
-        found.kept.splice(0..0, self.recovered_files(&mut monitor));
         let moved = self.moved_references(&mut monitor, &mut found);
         drop(note);
         let (mut exit, end) = ending(&outcome);
@@ -176,6 +173,16 @@ impl Run<'_> {
         Ok(report)
     }
 
+    /// What the run left, and runs that were killed before it.
+    fn what_is_left(&self, monitor: &mut Monitor<'_, '_>, outcome: &mut Outcome) -> Found {
+        let diverted = std::mem::take(&mut outcome.diverted);
+        let pieces = &self.prepared.plan.pieces;
+        let changed = outcome.changed || pieces.iter().any(is_of_unknown_kind);
+        let mut found = if changed { self.sweep(monitor, diverted) } else { Found::default() };
+        found.kept.splice(0..0, self.recovered_files(monitor));
+        found
+    }
+
     fn report(
         &self,
         monitor: &Monitor<'_, '_>,
@@ -187,20 +194,7 @@ impl Run<'_> {
     ) -> Report {
         let context = &self.prepared.setup.context;
         notices.extend(publish::not_published(&monitor.servers));
-        if !monitor.settled.is_empty() {
-            let names = monitor.settled.iter().take(5).map(|path| path.display().to_string());
-            let names = names.collect::<Vec<_>>().join(", ");
-            let more = monitor.settled.len().saturating_sub(5);
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            notices.push(format!("git checked out, as you had committed it: {names}{more}"));
-        }
-        let stays = |path: &AbsPath| {
-            format!(
-                "{path} stays, although git was to remove it: no commit of yours lacks it, or it \
-                 decides what a run may do"
-            )
-        };
-        notices.extend(monitor.stays.iter().map(stays));
+        notices.extend(checkout::notices(&monitor.settled, &monitor.stays));
         let ended = outcome.map(|outcome| &outcome.end);
         let reached = outcome.into_iter().flat_map(|outcome| &outcome.reached);
         let lost = outcome.into_iter().flat_map(|outcome| &outcome.lost);

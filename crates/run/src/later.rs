@@ -128,7 +128,7 @@ impl Later {
         // A commit has the content, and one has none there.
         for (was, known) in removed.iter().zip(of_removed.chunks(2)) {
             if !known.iter().all(|known| *known) {
-                found.extend(was.put_back());
+                found.push(was.put_back());
             }
         }
         found
@@ -154,7 +154,7 @@ impl Was {
         [(&self.path, Some(self.bytes()), executable), (&self.path, None, executable)]
     }
 
-    fn put_back(&self) -> Option<Tampering> {
+    fn put_back(&self) -> Tampering {
         let place = Place::create(&self.path);
         let done = place.and_then(|place| place.replace(&self.bytes(), self.mode));
         let path = self.path.display().to_string();
@@ -162,7 +162,7 @@ impl Was {
             Ok(()) => "a protected file was removed, and is there again".to_owned(),
             Err(error) => format!("a protected file was removed, and cannot be restored: {error}"),
         };
-        Some(Tampering { path: path.clone(), moved_to: done.is_ok().then_some(path), what })
+        Tampering { path: path.clone(), moved_to: done.is_ok().then_some(path), what }
     }
 }
 

@@ -76,6 +76,7 @@ mod writer;
 pub use agents::Agent;
 pub use answer::Answer;
 pub use build_files::{BuildFileChange, Change};
+pub use checks::socket_named;
 pub use config::setup::Options;
 pub use events::{
     Changed, Class, Counts, Ending, Event, KeptAside, KeptName, Mechanism, Tampering, Violation,

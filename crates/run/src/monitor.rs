@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use config::setup::Setup;
 use facts::Resolver;
-use facts::git_config::adds_nothing_harmful;
+use facts::git_config::{adds_nothing_harmful, records_branches};
 use model::{
     AbsPath, Access, Caller, Cause, Host, Kind, Level, Origin, Plan, Reason, Remedy, Rule,
     Unresolvable, Verdict,
@@ -343,6 +343,14 @@ impl Rules for Monitor<'_, '_> {
 
     fn is_being_checked_out(&self, path: &AbsPath) -> bool {
         checkout::is_going_on(path)
+    }
+
+    fn records(&self, path: &AbsPath, old: &[u8], new: &[u8]) -> bool {
+        let writable = self.setup.loaded.policy.level.value >= Level::Readwrite;
+        writable
+            && path.is_within(&self.setup.context.workspace)
+            && path.as_path().ends_with(".git/config")
+            && records_branches(old, new)
     }
 
     fn settle(&mut self, diverted: &mut Diverted) {

@@ -85,6 +85,12 @@ pub trait Rules {
     /// Takes over what was diverted and may be on the host. What stays is kept for the end of the run.
     fn settle(&mut self, _: &mut Diverted) {}
 
+    /// Whether what git would change in a file that cannot be written is only a record of what it did:
+    /// the old and the new content.
+    fn records(&self, _: &AbsPath, _old: &[u8], _new: &[u8]) -> bool {
+        false
+    }
+
     /// Whether a file that cannot be created would be a lock and nothing else. The program gets a
     /// private file instead, which has no effect.
     fn is_lock_only(&self, path: &AbsPath) -> bool;

@@ -39,7 +39,11 @@ fn add(verb: GrantVerb) -> Result<ExitCode, Failure> {
     let (grant, target) = match verb {
         GrantVerb::Read { path, yes, target } => (Grant::Read(asked(path, yes)?), target),
         GrantVerb::Write { path, yes, target } => (Grant::Write(asked(path, yes)?), target),
-        GrantVerb::Unix { path, yes, target } => (Grant::Unix(asked(path, yes)?), target),
+        GrantVerb::Unix { path, yes, target } => {
+            let path = ::run::socket_named(&path, places.home.as_path());
+            let path = path.map_err(|error| Failure::from(&error))?;
+            (Grant::Unix(asked(path, yes)?), target)
+        }
         GrantVerb::Domain { name, target } => (domain(&name)?, target),
         GrantVerb::Env { name, target } => (variable(&name)?, target),
         GrantVerb::Port { number, target } => (port(&number)?, target),

@@ -172,3 +172,27 @@ fn without_a_place_for_notes_a_run_goes_on_and_says_so() {
         assert!(ran.stderr.contains("if this run is killed"), "{ran:?}");
     }
 }
+
+#[test]
+fn names_that_act_later_are_judged_by_the_next_run() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.prepare(
+            "git init -q -b main . && mkdir .vscode && echo 1 > .vscode/settings.json && \
+             echo h > lefthook.yml && git add -A && git commit -qm one && \
+             echo 2 > .vscode/settings.json && git commit -qam two && echo KEPT > .gdbinit",
+        );
+        let script =
+            "set -C; git checkout -q HEAD~1 -- .vscode; echo evil > .gdbinit; echo t > .ghci
+            echo evil > .vscode/tasks.json; echo e > .mcp.json";
+        killed(&env, script);
+        let ran = next(&env, &[]);
+        assert_eq!(env.read("project/.vscode/settings.json"), "1\n", "{ran:?}");
+        assert_eq!(env.read("project/.gdbinit"), "KEPT\n", "{ran:?}");
+        for name in [".vscode/tasks.json", ".ghci", ".mcp.json"] {
+            assert!(!env.path(&format!("project/{name}")).exists(), "{name}: {ran:?}");
+        }
+        assert!(env.said(&["kept", "show", "1"]).contains("    evil\n"));
+        assert!(ran.stderr.contains("ringwall kept take 1"), "{}", ran.stderr);
+    }
+}

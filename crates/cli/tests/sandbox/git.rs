@@ -155,10 +155,10 @@ fn configuration_and_hooks_of_a_checkout_stay_as_they_are() {
             assert!(ran.stderr.contains("protected"), "{script}: {ran:?}");
             assert_eq!(files(&env.path("project"), &[]), before, "{script}");
         }
-        // What git notes by itself is refused as well, and the run goes on.
+        // Settings that name no program are refused as well, and the run goes on.
         for script in [
             "git remote add origin https://example.org/x; echo next",
-            "git branch --set-upstream-to=other main; echo next",
+            "git config user.name Other; echo next",
         ] {
             let ran = env.run(&[], script);
             assert_eq!(ran.code, Some(0), "{script}: {ran:?}");

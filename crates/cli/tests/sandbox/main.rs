@@ -29,6 +29,7 @@ mod existence;
 mod faults;
 mod git;
 mod git_links;
+mod git_settings;
 mod git_state;
 mod grants;
 mod host_permissions;

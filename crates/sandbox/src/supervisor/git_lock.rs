@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 
 use model::AbsPath;
@@ -43,6 +43,26 @@ impl GitLock {
             return false;
         };
         lock == file
+    }
+
+    /// Writes what the lock file says into the file it is for, if `accepts` the old and the new
+    /// content. The file keeps its place, because something is mounted on it.
+    pub(crate) fn record(&self, accepts: impl Fn(&[u8], &[u8]) -> bool) -> io::Result<bool> {
+        let (new, old) = (self.text(&self.name)?, self.text(&self.locked)?);
+        if !accepts(&old, &new) {
+            return Ok(false);
+        }
+        let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(&self.directory, &self.locked, flags, Mode::empty())?;
+        // Another name of it may be a file of its own to someone.
+        if rustix::fs::fstat(&file)?.st_nlink != 1 {
+            return Ok(false);
+        }
+        let mut file = File::from(file);
+        file.write_all(&new)?;
+        file.set_len(new.len() as u64)?;
+        self.remove()?;
+        Ok(true)
     }
 
     /// Removes the lock file, which is all that the rename would do.
@@ -89,6 +109,24 @@ mod tests {
         lock.remove().unwrap();
         assert!(!path.exists() && file.exists());
         assert!(!lock.changes_nothing());
+    }
+
+    #[test]
+    fn what_is_accepted_is_written_into_the_same_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let (file, path) = (dir.join("config"), dir.join("config.lock"));
+        std::fs::write(&file, "a longer text").unwrap();
+        std::fs::write(&path, "new").unwrap();
+        let open = File::open(&file).unwrap();
+        let lock = GitLock::of(&at(&path), &at(&file)).unwrap();
+        assert!(!lock.record(|_, _| false).unwrap() && path.exists());
+        assert!(lock.record(|old, new| old == b"a longer text" && new == b"new").unwrap());
+        assert!(!path.exists());
+        assert_eq!(io::read_to_string(open).unwrap(), "new");
+        std::fs::write(&path, "other").unwrap();
+        std::fs::hard_link(&file, dir.join("more")).unwrap();
+        assert!(!lock.record(|_, _| true).unwrap());
     }
 
     #[test]

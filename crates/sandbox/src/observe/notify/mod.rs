@@ -255,6 +255,11 @@ impl Watcher<'_> {
                 Err(error) => errno(error.raw_os_error().unwrap_or(libc::EIO)),
             };
         }
+        if let (Some(lock), Some(second)) = (&lock, second)
+            && lock.record(|old, new| self.monitor.records(second, old, new)).unwrap_or(false)
+        {
+            return Judged::Done;
+        }
         if let Some((first, second)) = first.zip(second)
             && self.brings_link(call, first, second)
         {
