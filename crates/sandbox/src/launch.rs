@@ -35,6 +35,9 @@ pub struct Launch<'a> {
     /// Whether every open for reading is performed by the supervisor, after it has looked what is
     /// opened.
     pub performs_reads: bool,
+    /// What the caller still has to do, while the sandbox is built. If it returns false the command does
+    /// not start, and the run ends with [`End::Cancelled`].
+    pub meanwhile: Option<&'a dyn Fn() -> bool>,
     /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
     pub stop: Option<BorrowedFd<'a>>,
 }

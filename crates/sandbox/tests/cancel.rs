@@ -142,6 +142,7 @@ fn supervise(stop: &OwnedFd, started: std::fs::File) -> u8 {
         user: (user.as_raw(), group.as_raw()),
         hides_new_files: false,
         performs_reads: false,
+        meanwhile: None,
         stop: Some(stop.as_fd()),
     };
     match sandbox::run(&launch, None, &mut Strict(started)) {
