@@ -31,7 +31,7 @@ impl<'a> Store<'a> {
     }
 
     /// The same, with the layer of a plan.
-    pub(super) fn with<'b>(self, kept: Option<Kept<'b>>) -> Store<'b> {
+    pub(super) fn with(self, kept: Option<Kept<'_>>) -> Store<'_> {
         Store { tree: self.tree, made: self.made, kept }
     }
 
