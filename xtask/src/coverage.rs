@@ -70,21 +70,38 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> Result<ExitCode, Failur
     }
 }
 
-/// Where LLVM's own tools are, if rustup did not install them: the system's must be of the same
-/// version as the compiler's.
+/// Where LLVM's own tools are, if rustup did not install them. The system's are best of the compiler's
+/// version; the format of profiles changes so rarely that some older ones read them, too.
 fn llvm(workspace: &Workspace) -> Result<Vec<(&'static str, OsString)>, Failure> {
+    let sysroot = output(workspace.rustc().args(["--print", "sysroot"]))?;
+    let own = Path::new(sysroot.trim()).join("lib/rustlib").join(workspace.host()?).join("bin");
+    if own.join("llvm-cov").exists() {
+        return Ok(Vec::new());
+    }
     let version = output(workspace.rustc().arg("-vV"))?;
     let line = version.lines().find_map(|line| line.strip_prefix("LLVM version: "));
-    let major = line.and_then(|version| version.split('.').next()).unwrap_or_default().to_owned();
-    let found = |(variable, tool): (&'static str, &str)| {
-        let name = format!("{tool}-{major}");
-        let set = std::env::var_os(variable).is_none();
-        let there = Command::new(&name).arg("--version").output().is_ok();
-        (set && there).then(|| (variable, OsString::from(name)))
+    let major = line.and_then(|version| version.split('.').next()?.parse::<u32>().ok());
+    let major = major.ok_or_else(|| Failure::new("`rustc -vV` names no version of LLVM"))?;
+    let found = |variable: &'static str, tool: &str| {
+        let mut names =
+            (major.saturating_sub(OLDER)..=major).rev().map(|at| format!("{tool}-{at}"));
+        let name = names.find(|name| Command::new(name).arg("--version").output().is_ok());
+        let name = name.ok_or_else(|| {
+            Failure::new(format!(
+                "cannot find `{tool}` of LLVM {major}; install it with `rustup component add \
+                 llvm-tools` or from your system's package `llvm-{major}` (one of the {OLDER} \
+                 versions before it may do), or set {variable}"
+            ))
+        });
+        Ok::<_, Failure>((variable, OsString::from(name?)))
     };
     let tools = [("LLVM_COV", "llvm-cov"), ("LLVM_PROFDATA", "llvm-profdata")];
-    Ok(tools.into_iter().filter_map(found).collect())
+    let unset = tools.into_iter().filter(|(variable, _)| std::env::var_os(variable).is_none());
+    unset.map(|(variable, tool)| found(variable, tool)).collect()
 }
+
+/// How many versions of LLVM before the compiler's are tried.
+const OLDER: u32 = 4;
 
 /// Prints the share of each crate. Tests are left out.
 fn print(workspace: &Workspace, summary: &Path, least: f64) -> Result<ExitCode, Failure> {

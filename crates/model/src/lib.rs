@@ -42,8 +42,8 @@ pub use level::{Level, UnknownLevel};
 pub use origin::{Origin, Sourced};
 pub use path::{AbsPath, PathError, absolute};
 pub use plan::{
-    Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, PrivateLayer, WhyTemporary,
-    WorktreePart,
+    Base, Cause, Kind, Limits, Link, Net, OutboundPorts, Piece, Plan, PrivateLayer, Usual,
+    WhyTemporary, WorktreePart,
 };
 pub use publication::{Publication, PublicationError};
 pub use quantity::{ByteSize, ByteSizeError};

@@ -314,6 +314,17 @@ impl Kind {
     }
 }
 
+/// What the plans of most runs have in common, so that it can be mounted before there is a plan.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Usual {
+    /// What of the host is shown.
+    pub sources: &'static [&'static str],
+    /// A directory, and everything in it.
+    pub devices: &'static [(&'static str, Kind)],
+    /// The symbolic links in that directory.
+    pub device_links: &'static [(&'static str, &'static str)],
+}
+
 /// A symbolic link outside all pieces.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {

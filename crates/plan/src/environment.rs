@@ -213,7 +213,7 @@ mod tests {
         ];
         let machine = Machine { set_by_user, ..Machine::default() };
         let built = build(&Policy::built_in(), &context(), &machine, Net::Host);
-        let value = |name: &str| built.iter().filter(|(known, _)| known == name).last().cloned();
+        let value = |name: &str| built.iter().rfind(|(known, _)| known == name).cloned();
         assert_eq!(value("API_TOKEN").unwrap().1, "x");
         assert_eq!(value("HOME").unwrap().1, "/elsewhere");
         assert_eq!(value("RINGWALL").unwrap().1, "readwrite");

@@ -8,7 +8,7 @@ use super::{Layout, Machine, git_files};
 use policy::Context;
 
 const DEVICES: &[&str] = &["null", "zero", "full", "random", "urandom", "tty"];
-const DEVICE_LINKS: &[(&str, &str)] = &[
+pub(super) const DEVICE_LINKS: &[(&str, &str)] = &[
     ("fd", "/proc/self/fd"),
     ("stdin", "/proc/self/fd/0"),
     ("stdout", "/proc/self/fd/1"),

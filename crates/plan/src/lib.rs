@@ -12,6 +12,7 @@ mod protections;
 mod quiet_list;
 mod shown;
 pub mod toolchain;
+mod usual;
 pub mod without_secrets;
 mod worktree;
 
@@ -30,6 +31,7 @@ pub use ports::{too_many_ports, unpublishable};
 pub use protections::{GIT_NAMES, Mark, Protections};
 pub use quiet_list::QuietList;
 pub use shown::Rows;
+pub use usual::USUAL;
 pub use worktree::{KEPT, OWN_KEPT, WRITTEN, Worktree};
 
 use policy::{Context, NetworkRules, PathRule, Policy};

@@ -31,10 +31,14 @@ pub(super) fn rows(
     let system =
         [SYSTEM, SYSTEM_PARTS].map(|parts| Rows { dir: PathBuf::from("/"), itself: None, parts });
     let tools = TOOLCHAINS.iter().flat_map(|tool| {
-        let below_home = tool.homes.iter().map(|name| home.as_path().join(name));
-        let named = tool.variables.iter().filter_map(|name| by_variable(environment, name));
-        let dirs = below_home.chain(named);
-        dirs.map(|dir| Rows { dir, itself: Some(tool.itself), parts: tool.parts })
+        let mut dirs: Vec<_> = tool.homes.iter().map(|name| home.as_path().join(name)).collect();
+        for dir in tool.variables.iter().filter_map(|name| by_variable(environment, name)) {
+            // Variables usually name the usual place.
+            if !dirs.contains(&dir) {
+                dirs.push(dir);
+            }
+        }
+        dirs.into_iter().map(|dir| Rows { dir, itself: Some(tool.itself), parts: tool.parts })
     });
     system.into_iter().chain(tools)
 }

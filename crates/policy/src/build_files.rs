@@ -2,8 +2,6 @@
 //! there to write. They are not protected. A run says at its end which of them it changed, so that
 //! the user can look before they run `make`.
 
-use std::collections::BTreeMap;
-
 use model::AbsPath;
 
 use crate::protected::PACKAGES;
@@ -293,22 +291,25 @@ pub fn build_files() -> &'static [BuildFiles] {
 
 /// The table, prepared for looking up many paths.
 pub struct BuildFileTable {
-    /// By the last component, or by an ending with its period; with the components before it.
-    rows: BTreeMap<&'static str, Vec<(Vec<&'static str>, BuildFile)>>,
+    /// Each name with its last component, or with an ending and its period, in the order of these.
+    /// It is built for every run, so nothing is allocated for a row.
+    rows: Vec<(&'static str, &'static str, BuildFile)>,
 }
 
 impl Default for BuildFileTable {
     fn default() -> Self {
-        let mut rows: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        let mut rows = Vec::with_capacity(FILES.iter().map(|files| files.names.len()).sum());
         for BuildFiles { acts, names } in FILES {
             for name in *names {
                 let (whole, by_ending) = (name.ends_with('/'), name.starts_with('*'));
-                let mut parents: Vec<_> = name.trim_end_matches('/').split('/').collect();
-                let last = parents.pop().unwrap_or_default().trim_start_matches('*');
-                let file = BuildFile { acts, whole, parents: parents.len(), by_ending };
-                rows.entry(last).or_default().push((parents, file));
+                let name = name.trim_end_matches('/');
+                let last = name.rsplit('/').next().unwrap_or_default().trim_start_matches('*');
+                let parents = name.split('/').count() - 1;
+                rows.push((last, name, BuildFile { acts, whole, parents, by_ending }));
             }
         }
+        // Stable: of two rows, the first one counts.
+        rows.sort_by_key(|(last, ..)| *last);
         Self { rows }
     }
 }
@@ -323,15 +324,16 @@ impl BuildFileTable {
         let endings = first.map(|(at, _)| at).into_iter().chain(last);
         let endings = endings.filter_map(|at| name.get(at..)).map(|ending| (ending, true));
         let found = [(name, false)].into_iter().chain(endings).find_map(|(text, by_ending)| {
-            let rows = self.rows.get(text)?.iter();
+            let from = self.rows.partition_point(|(last, ..)| *last < text);
+            let rows = self.rows.iter().skip(from).take_while(|(last, ..)| *last == text);
             let above = || path.as_path().components().rev().skip(1);
-            let fits = |(parents, file): &&(Vec<_>, BuildFile)| {
-                let mut pairs = parents.iter().rev().zip(above());
+            let fits = |(_, name, file): &&(_, &str, BuildFile)| {
+                let mut pairs = name.rsplit('/').skip(1).zip(above());
                 file.by_ending == by_ending
-                    && above().count() >= parents.len()
-                    && pairs.all(|(parent, part)| part.as_os_str() == *parent)
+                    && above().count() >= file.parents
+                    && pairs.all(|(parent, part)| part.as_os_str() == parent)
             };
-            rows.filter(|row| fits(row)).map(|(_, file)| *file).next()
+            rows.filter(|row| fits(row)).map(|(.., file)| *file).next()
         });
         let file = found?;
         // What packages bring with them acts when they are installed, and that shows elsewhere.

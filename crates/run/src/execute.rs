@@ -1,5 +1,6 @@
 //! [`run`]: the sandbox is started, the command runs, and the report says what happened.
 
+use std::cell::RefCell;
 use std::io::Write;
 use std::net::TcpListener;
 use std::os::fd::BorrowedFd;
@@ -10,7 +11,9 @@ use std::time::{Instant, SystemTime};
 use model::{AbsPath, ByteSize, Origin, PrivateLayer, Record, Verdict, shell_word};
 use plan::toolchain::PROGRAM_DIRS;
 use policy::{OnAuditFailure, ViolationAction};
-use sandbox::{Canary, Diverted, End, Enforcement, Launch, Outcome, Prefork};
+use sandbox::{
+    Available, Canary, Diverted, End, Enforcement, Launch, Outcome, Prefork, SandboxError,
+};
 
 use crate::build_files::BuildFileChange;
 use crate::checkout;
@@ -51,7 +54,7 @@ pub(crate) fn run_until(
     // The first process gets its namespaces while the plan is made here. If that fails, the reason
     // is reported when the sandbox is started.
     let prefork = (request.mechanisms.enforcement == Enforcement::Namespaces)
-        .then(|| Prefork::start(ids()).ok())
+        .then(|| Prefork::start(ids(), &plan::USUAL).ok())
         .flatten();
     let prepared = prepare_for(request, Purpose::Run)?;
     Run { prepared: &prepared, request, started: SystemTime::now(), stop }.execute(prefork, events)
@@ -82,10 +85,15 @@ impl Run<'_> {
             Monitor::new(self.prepared, self.new_names(), action, self.command(), run_id(), events);
         monitor.learns = self.request.learn;
         monitor.published = publish::listen(&plan.publish)?;
-        self.record(&monitor, Verdict::Allow, "run", Vec::new(), &mut notices)?;
+        let begun = RefCell::new(Begun::default());
+        let (run, command) = (monitor.run.clone(), monitor.command.clone());
+        let begin = || self.begin(&begun, &run, &command);
+        if !self.log().is_file() {
+            // The self-test needs it.
+            begin();
+        }
         let canary = self.canary()?;
         let mut recovered = self.report_recovered(&mut monitor);
-        let note = self.keep_note(&monitor.run, &mut notices);
         let policy = &setup.loaded.policy.filesystem;
         let home = &setup.context.home;
         let program_dirs: Vec<_> = PROGRAM_DIRS.iter().map(|dir| home.join(dir.as_ref())).collect();
@@ -104,32 +112,20 @@ impl Run<'_> {
             hides_new_files: monitor.may_hide_more(),
             program_dirs: &program_dirs,
             performs_reads: policy.strict_deny.value && !policy.deny_read.is_empty(),
+            meanwhile: Some(&begin),
             stop: self.stop,
         };
-        let mut outcome = match sandbox::run(&launch, prefork, &mut monitor) {
+        let ended = sandbox::run(&launch, prefork, &mut monitor);
+        // Also if there was no run.
+        begin();
+        let Begun { note, failed, notices: more, .. } = begun.into_inner();
+        notices.extend(more);
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        let mut outcome = match ended {
             Ok(outcome) => outcome,
-            Err(error) => {
-                // Whatever failed while the command ran: what it did is still checked.
-                let mut failed = Error::from(&error);
-                if monitor.available.is_some() {
-                    let mut found = self.sweep(&mut monitor, Diverted::default());
-                    found.tampering.splice(0..0, recovered);
-                    let exit = failed.exit_code();
-                    let report = self.report(
-                        &monitor,
-                        None,
-                        (exit, Ending::Failed),
-                        Vec::new(),
-                        found,
-                        notices,
-                    );
-                    failed.report = Some(Box::new(report));
-                }
-                let (run, error) = (monitor.run.clone(), failed.message.clone());
-                let (exit, lacking) = (failed.exit_code(), failed.lacking.clone());
-                monitor.emit(Event::Refused { run, exit, error, lacking });
-                return Err(failed);
-            }
+            Err(error) => return Err(self.failed(&mut monitor, &error, recovered, notices)),
         };
         drop(canary);
         monitor.close_network();
@@ -173,6 +169,29 @@ impl Run<'_> {
         Ok(report)
     }
 
+    /// The sandbox could not be started, or failed later. Whatever the command did until then is still
+    /// checked.
+    fn failed(
+        &self,
+        monitor: &mut Monitor<'_, '_>,
+        error: &SandboxError,
+        recovered: Vec<Tampering>,
+        notices: Vec<String>,
+    ) -> Error {
+        let mut failed = Error::from(error);
+        let exit = failed.exit_code();
+        if monitor.available.is_some() {
+            let mut found = self.sweep(monitor, Diverted::default());
+            found.tampering.splice(0..0, recovered);
+            let ended = (exit, Ending::Failed);
+            let report = self.report(monitor, None, ended, Vec::new(), found, notices);
+            failed.report = Some(Box::new(report));
+        }
+        let (run, error) = (monitor.run.clone(), failed.message.clone());
+        monitor.emit(Event::Refused { run, exit, error, lacking: failed.lacking.clone() });
+        failed
+    }
+
     /// What the run left, and runs that were killed before it.
     fn what_is_left(&self, monitor: &mut Monitor<'_, '_>, outcome: &mut Outcome) -> Found {
         let diverted = std::mem::take(&mut outcome.diverted);
@@ -181,6 +200,22 @@ impl Run<'_> {
         let mut found = if changed { self.sweep(monitor, diverted) } else { Found::default() };
         found.kept.splice(0..0, self.recovered_files(monitor));
         found
+    }
+
+    /// Records the run and keeps a note of it, once.
+    fn begin(&self, begun: &RefCell<Begun>, run: &str, command: &[String]) -> bool {
+        let mut begun = begun.borrow_mut();
+        if !begun.done {
+            begun.done = true;
+            let mut notices = Vec::new();
+            let of = Recorded { run, command, available: None };
+            match self.record(&of, Verdict::Allow, "run", Vec::new(), &mut notices) {
+                Ok(()) => begun.note = self.keep_note(run, &mut notices),
+                Err(error) => begun.failed = Some(error),
+            }
+            begun.notices = notices;
+        }
+        begun.failed.is_none()
     }
 
     fn report(
@@ -466,12 +501,14 @@ impl Run<'_> {
             tampered.chain(monitor.violations.iter().map(denied)).take(100).collect();
         let verdict = if notes.is_empty() { Verdict::Allow } else { Verdict::Deny };
         let notes = notes.into_iter().chain(allowed).collect();
-        self.record(monitor, verdict, RUN_ENDED, notes, notices)
+        let (run, command) = (monitor.run.as_str(), monitor.command.as_slice());
+        let of = Recorded { run, command, available: monitor.available.as_ref() };
+        self.record(&of, verdict, RUN_ENDED, notes, notices)
     }
 
     fn record(
         &self,
-        monitor: &Monitor<'_, '_>,
+        of: &Recorded<'_>,
         verdict: Verdict,
         tool: &str,
         mut notes: Vec<String>,
@@ -479,18 +516,18 @@ impl Run<'_> {
     ) -> Result<(), Error> {
         let Prepared { setup, plan, agent, .. } = self.prepared;
         notes.insert(0, format!("level {}", plan.level));
-        if let Some(available) = &monitor.available {
+        if let Some(available) = of.available {
             let words = format!(
                 "enforced by {}, attributed by {}",
                 available.enforcement, available.attribution
             );
             notes.insert(1, words);
         }
-        let command = monitor.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>();
+        let command = of.command.iter().map(|word| shell_word(word)).collect::<Vec<_>>();
         let record = Record {
             time: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             agent: agent.map_or("", |agent| agent.name).into(),
-            session: monitor.run.clone(),
+            session: of.run.into(),
             workspace: setup.context.workspace.to_string(),
             tool: tool.into(),
             actions: vec![model::Action::Run { command: command.join(" "), field: None }],
@@ -513,9 +550,14 @@ impl Run<'_> {
         }
     }
 
+    /// The newest file of the audit log.
+    fn log(&self) -> PathBuf {
+        audit::Log::at(self.prepared.setup.places.audit_dir()).path()
+    }
+
     /// Something that exists and that no run may reach: the audit log, and a port of this process.
     fn canary(&self) -> Result<HeldCanary, Error> {
-        let log = audit::Log::at(self.prepared.setup.places.audit_dir()).path();
+        let log = self.log();
         let hidden = |log: &AbsPath| log.as_path().is_file() && !self.prepared.plan.shows(log);
         let pid = std::process::id();
         let (file, spare) = if AbsPath::lexical(&log).is_ok_and(|log| hidden(&log)) {
@@ -532,6 +574,23 @@ impl Run<'_> {
         let port = listener.local_addr().map_err(Error::unavailable)?.port();
         Ok(HeldCanary { canary: Canary { file, port }, _listener: listener, _spare: spare })
     }
+}
+
+/// What is done while the sandbox is built.
+#[derive(Default)]
+struct Begun {
+    done: bool,
+    note: Option<note::HeldNote>,
+    notices: Vec<String>,
+    /// Why the command must not start.
+    failed: Option<Error>,
+}
+
+/// Which run a record is about.
+struct Recorded<'a> {
+    run: &'a str,
+    command: &'a [String],
+    available: Option<&'a Available>,
 }
 
 struct HeldCanary {

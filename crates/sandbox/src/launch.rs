@@ -37,6 +37,9 @@ pub struct Launch<'a> {
     pub performs_reads: bool,
     /// Private directories in which programs may be installed.
     pub program_dirs: &'a [AbsPath],
+    /// What the caller still has to do, while the sandbox is built. If it returns false the command does
+    /// not start, and the run ends with [`End::Cancelled`].
+    pub meanwhile: Option<&'a dyn Fn() -> bool>,
     /// Ends the run with [`End::Cancelled`] when it becomes readable or is hung up.
     pub stop: Option<BorrowedFd<'a>>,
 }

@@ -143,6 +143,7 @@ fn supervise(stop: &OwnedFd, started: std::fs::File) -> u8 {
         hides_new_files: false,
         program_dirs: &[],
         performs_reads: false,
+        meanwhile: None,
         stop: Some(stop.as_fd()),
     };
     match sandbox::run(&launch, None, &mut Strict(started)) {

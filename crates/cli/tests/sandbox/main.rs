@@ -50,6 +50,7 @@ mod projects;
 mod shared_limits;
 mod small_holes;
 mod soak;
+mod spares;
 mod toolchain_secrets;
 mod tools;
 mod traces;

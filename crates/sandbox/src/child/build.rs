@@ -6,26 +6,19 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::JoinHandle;
 
-use model::{Base, Net, Plan};
+use model::{Base, Net, Plan, Usual};
 
-use super::{Built, Child, map_user};
+use super::{Built, Child, USUAL_FILTER, map_user};
 use crate::child::Orders;
 use crate::child::landlock::LandlockRules;
-use crate::child::mounts::{Deferred, Entered, Staging};
+use crate::child::mounts::{Deferred, Entered, Spares, Staging};
 use crate::child::prefork;
-use crate::child::seccomp::Program;
+use crate::child::seccomp::{self, Program};
 use crate::failure::{Failed, Step};
 use crate::network::namespace::{EmptyNetwork, OwnNetwork};
 use crate::supervisor::FORWARDED;
 use crate::sys::{self, ExitOnPanic};
 use crate::test_hooks::Layer;
-
-/// What the second thread produces.
-pub(super) struct Rest {
-    /// Pieces of the plan that could not be mounted.
-    pub(super) missing: Vec<String>,
-    pub(super) program: Option<Program>,
-}
 
 /// More descriptors than most plans need.
 const DESCRIPTORS: usize = 1024;
@@ -58,6 +51,12 @@ fn leave_watches_to_the_host() {
     }
 }
 
+/// What is made before there are orders, for those that most runs get.
+struct Ahead {
+    spares: Spares,
+    filter: Program,
+}
+
 /// The second thread of the first process, and the channels to and from it.
 struct SecondThread {
     thread: io::Result<JoinHandle<()>>,
@@ -65,7 +64,7 @@ struct SecondThread {
     landlock: Receiver<Option<LandlockRules<'static>>>,
     network: Receiver<Option<OwnNetwork>>,
     entered: Sender<()>,
-    rest: Receiver<Rest>,
+    rest: Receiver<Vec<String>>,
 }
 
 /// The other ends of the channels.
@@ -73,7 +72,7 @@ struct Answers {
     landlock: Sender<Option<LandlockRules<'static>>>,
     network: Sender<Option<OwnNetwork>>,
     entered: Receiver<()>,
-    rest: Sender<Rest>,
+    rest: Sender<Vec<String>>,
 }
 
 impl SecondThread {
@@ -101,7 +100,7 @@ impl SecondThread {
 
 /// Does what can be done before there is a plan, waits for orders, builds the sandbox, starts the
 /// command in it, and waits for its end. Never returns.
-pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
+pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32), usual: &Usual) -> ! {
     let _exit = ExitOnPanic;
     // Signals are for the supervisor until the command has started.
     let blocked = sys::block_signals(&FORWARDED).map_err(|error| Failed::new(Step::Ipc, error));
@@ -112,6 +111,10 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
     let second = SecondThread::start();
     let ready = blocked.and(parent_death).and_then(|()| map_user(user));
     leave_watches_to_the_host();
+    let ahead = Ahead {
+        spares: ready.as_ref().map_or_else(|_| Spares::default(), |()| Spares::make(user, usual)),
+        filter: seccomp::both(&USUAL_FILTER.0, USUAL_FILTER.1),
+    };
     // Without orders the supervisor is gone, and no one is left to report to.
     let Ok(Some(orders)) = prefork::receive(&socket) else { sys::exit_now(1) };
     // They live as long as the process, and so does everything that borrows from them.
@@ -123,9 +126,11 @@ pub(crate) fn wait_for_orders(socket: OwnedFd, user: (u32, u32)) -> ! {
         Ok(()) => {
             child.limit_process_numbers();
             if child.omits(Layer::Mounts) {
+                let Ahead { mut spares, .. } = ahead;
+                spares.give_up();
                 child.start_unmounted()
             } else {
-                child.mount_and_start(second)
+                child.mount_and_start(second, ahead)
             }
         }
     };
@@ -173,23 +178,25 @@ impl Child<'static> {
         let attached = prepared.attach()?;
         self.send_trees(&attached.views)?;
         let Ok(()) = answers.entered.recv() else { return Ok(()) };
-        let missing = attached.finish()?;
-        let _ = answers.rest.send(Rest { missing, program: self.program() });
+        let _ = answers.rest.send(attached.finish()?);
         Ok(())
     }
 
     /// Builds the file system and starts the command. The second thread prepares most of the mounts,
     /// on another processor if there is one.
-    fn mount_and_start(&'static self, second: SecondThread) -> Failed {
+    fn mount_and_start(&'static self, second: SecondThread, ahead: Ahead) -> Failed {
         let lost = || Failed::new(Step::Fork, io::Error::other("a thread ended early"));
         let SecondThread { thread, hand_over, landlock, network, entered, rest } = second;
+        let Ahead { spares, filter } = ahead;
         let build = || {
             let thread = thread.map_err(|error| Failed::new(Step::Fork, error))?;
-            let (mut mounts, deferred) = self.mount_root(Staging::begin(&self.orders.plan)?)?;
+            let (mut mounts, deferred) =
+                self.mount_root(Staging::begin(&self.orders.plan, spares)?)?;
             hand_over.send((self, deferred)).map_err(|_| lost())?;
             mounts.mount_pieces()?;
             // There is time for this while the other thread works.
             sys::drop_bounding_set();
+            let program = self.program(Some(filter));
             let mut landlock = landlock.recv().map_err(|_| lost())?;
             landlock.iter_mut().try_for_each(|rules| mounts.allow(rules))?;
             let Entered { missing, views, umask } = mounts.enter()?;
@@ -202,7 +209,7 @@ impl Child<'static> {
             if self.forks() || self.orders.plan.limits.processes.is_some_and(|most| most < 3) {
                 thread.join().map_err(|_| lost())?;
             }
-            Ok(Built { missing, landlock, umask: Some(umask), rest: Some(rest) })
+            Ok(Built { missing, landlock, umask: Some(umask), program, rest: Some(rest) })
         };
         match build() {
             Ok(built) => self.start(built),

@@ -25,7 +25,7 @@ use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC};
 use rustix::process::DumpableBehavior;
 use serde::{Deserialize, Serialize};
 
-use self::build::{Rest, wait_for_orders};
+use self::build::wait_for_orders;
 pub(crate) use self::orders::Orders;
 use crate::available::{Attribution, Enforcement, SelfTest};
 use crate::child::cpu_affinity::CpuAffinity;
@@ -51,6 +51,12 @@ pub(crate) struct Child<'a> {
     cpu_affinity: CpuAffinity,
 }
 
+/// What the filter of most runs denies and watches.
+const USUAL_FILTER: (Closed, Watch) = (
+    Closed { user_namespaces: false, sockets: Sockets::Ordinary, host_processes: false },
+    Watch::Changes,
+);
+
 /// What must be out of reach: tried from inside before the command runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Canary {
@@ -67,8 +73,10 @@ struct Built<'a> {
     landlock: Option<LandlockRules<'a>>,
     /// The user's umask, where the setup needed another.
     umask: Option<Mode>,
-    /// Receives the rest, where a second thread is still mounting.
-    rest: Option<Receiver<Rest>>,
+    /// The seccomp filter, unless it is left out.
+    program: Option<Program>,
+    /// Receives what more could not be mounted, where a second thread is still mounting.
+    rest: Option<Receiver<Vec<String>>>,
 }
 
 impl<'a> Child<'a> {
@@ -130,7 +138,8 @@ impl<'a> Child<'a> {
             for piece in &self.orders.plan.pieces {
                 landlock.iter_mut().try_for_each(|rules| rules.allow_there(piece))?;
             }
-            Ok(Built { missing: Vec::new(), landlock, umask: None, rest: None })
+            let program = self.program(None);
+            Ok(Built { missing: Vec::new(), landlock, umask: None, program, rest: None })
         };
         match build() {
             Ok(built) => self.start(built),
@@ -164,12 +173,7 @@ impl<'a> Child<'a> {
 
     fn mount_root<'b>(&self, staging: Staging<'b>) -> Result<(Mounts<'b>, Deferred<'b>), Failed> {
         let root_fs = if self.orders.attribution == Attribution::Tripwire {
-            // The device must be opened in the user namespace that mounts it. It is non-blocking
-            // because a request can be taken back before it is read, or be too long.
-            let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::NONBLOCK;
-            let device = rustix::fs::open("/dev/fuse", flags, Mode::empty())
-                .map_err(|error| Failed::new(Step::Tripwire, error.into()))?;
-            RootFs::Tripwire(device)
+            RootFs::Tripwire
         } else {
             RootFs::Empty
         };
@@ -343,12 +347,11 @@ impl<'a> Child<'a> {
 
     /// What only the process that becomes the command can do, up to the permission to start.
     fn confine(&self, built: Built<'_>) -> Result<(), Failed> {
-        let Built { mut missing, landlock, umask, rest } = built;
+        let Built { mut missing, landlock, umask, program, rest } = built;
         let _ = rustix::process::setpgid(None, None);
         if self.orders.enforcement == Enforcement::Landlock {
             sys::die_with_parent().map_err(|error| Failed::new(Step::ParentDeath, error))?;
         }
-        self.cpu_affinity.restore();
         self.limit().map_err(|error| Failed::new(Step::Limits, error))?;
         rustix::process::chdir(self.orders.plan.cwd.as_path()).map_err(|error| {
             Failed::new(Step::Directory, error.into()).about(self.orders.plan.cwd.to_string())
@@ -356,18 +359,13 @@ impl<'a> Child<'a> {
         umask.map(rustix::process::umask);
         self.take_own_nulls();
         let landlock = landlock.map_or(Ok(0), LandlockRules::enforce)?;
-        // The self-test must see the file system as the command will.
-        let program = match rest.map(|rest| rest.recv()) {
-            Some(Ok(rest)) => {
-                missing.extend(rest.missing);
-                rest.program
-            }
-            Some(Err(_)) => {
-                return Err(Failed::new(Step::Mount, io::Error::other("a thread ended early")));
-            }
-            None => self.program(),
-        };
+        // The kernel takes a while to compile it; the second thread mounts meanwhile.
         program.map_or(Ok(()), |program| self.install(&program))?;
+        // The self-test must see the file system as the command will.
+        if let Some(rest) = rest {
+            let lost = || Failed::new(Step::Mount, io::Error::other("a thread ended early"));
+            missing.extend(rest.recv().map_err(|_| lost())?);
+        }
         if !self.omits(Layer::Descriptors) {
             sys::close_on_exec_from(3).map_err(|error| Failed::new(Step::Descriptors, error))?;
         }
@@ -375,7 +373,11 @@ impl<'a> Child<'a> {
         let test = self.try_forbidden();
         self.send(&Message::Ready { test, missing, landlock }, &[])?;
         match ipc::await_permission(&self.socket) {
-            Ok(true) => Ok(()),
+            Ok(true) => {
+                // Until now the supervisor answered, or waited for, most of what this process did.
+                self.cpu_affinity.restore();
+                Ok(())
+            }
             _ => sys::exit_now(1),
         }
     }
@@ -415,11 +417,12 @@ impl<'a> Child<'a> {
         Ok(())
     }
 
-    /// The seccomp filter, unless it is left out.
-    fn program(&self) -> Option<Program> {
-        let program = || match self.watched() {
-            Some(watch) => seccomp::both(&self.closed(), watch),
-            None => seccomp::closed(&self.closed()),
+    /// The seccomp filter, unless it is left out. The usual one may be there already.
+    fn program(&self, usual: Option<Program>) -> Option<Program> {
+        let program = || match (usual, self.closed(), self.watched()) {
+            (Some(usual), closed, Some(watch)) if (closed, watch) == USUAL_FILTER => usual,
+            (_, closed, Some(watch)) => seccomp::both(&closed, watch),
+            (_, closed, None) => seccomp::closed(&closed),
         };
         (!self.omits(Layer::Seccomp)).then(program)
     }

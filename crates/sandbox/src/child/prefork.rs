@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::os::fd::{AsFd, OwnedFd};
 
+use model::Usual;
 use rustix::fs::MemfdFlags;
 use rustix::process::Signal;
 
@@ -30,25 +31,21 @@ pub(crate) struct First {
 }
 
 impl Prefork {
-    /// Starts it for a user, in the best kind of namespaces. The calling process must have one
-    /// thread.
-    pub fn start(user: (u32, u32)) -> Result<Self, Failed> {
+    /// Starts it for a user, in the best kind of namespaces. It prepares what most plans have in common.
+    /// The calling process must have one thread.
+    pub fn start(user: (u32, u32), usual: &Usual) -> Result<Self, Failed> {
         let pair = ipc::pair();
         let (socket, theirs) = pair.map_err(|error| Failed::new(Step::Ipc, error))?;
         let cloned = CpuAffinity::start_apart(|| sys::clone_into(probe::namespaces()));
         match cloned.map_err(|error| Failed::new(Step::Namespaces, error))? {
             Cloned::Child => {
                 drop(socket);
-                super::wait_for_orders(theirs, user)
+                super::wait_for_orders(theirs, user, usual)
             }
             Cloned::Parent(process, pid) => {
                 Ok(Self { first: Some(First { process, pid, socket }) })
             }
         }
-    }
-
-    pub(crate) fn pin(&self, cpu_affinity: &CpuAffinity) {
-        self.first.iter().for_each(|first| cpu_affinity.pin_also(first.pid));
     }
 
     /// Sends the orders, in a memfd because a command can be longer than a message.

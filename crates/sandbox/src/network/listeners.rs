@@ -30,25 +30,35 @@ pub struct Listeners {
 const MOST_PUBLISHED: usize = 128;
 
 impl Listeners {
-    /// Creates the sockets, in the network namespace of the calling thread.
-    pub(crate) fn create(plan: &Plan) -> io::Result<Self> {
+    /// Creates those that every run has, in the network namespace of the calling thread.
+    pub(crate) fn create() -> io::Result<Self> {
         sys::loopback_address("lo:0", Ipv4Addr::new(198, 18, 0, 1), Ipv4Addr::new(255, 254, 0, 0))?;
-        for (number, address) in plan.ports.addresses.iter().enumerate() {
-            sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
-        }
         let local = Ipv4Addr::LOCALHOST;
-        let any = plan.ports.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
-        // A socket on the unspecified address accepts these as well.
-        let hosts = plan.ports.local_ports.iter().filter(|port| !plan.ports.ports.contains(port));
-        let ports = any.chain(hosts.map(|port| (local, *port)));
-        let ports = ports.map(|(address, port)| listener(address, port));
         Ok(Self {
             proxy: listener(local, plan::PROXY_PORT)?,
             names: bound(SocketType::DGRAM, local, plan::NAMES_PORT)?,
             names_tcp: listener(local, plan::NAMES_PORT)?,
-            ports: ports.collect::<io::Result<_>>()?,
-            unconnected: if plan.publish.is_empty() { Vec::new() } else { unconnected()? },
+            ports: Vec::new(),
+            unconnected: Vec::new(),
         })
+    }
+
+    /// Creates those that a plan wants besides, in the same namespace.
+    pub(crate) fn create_for(&mut self, plan: &Plan) -> io::Result<()> {
+        for (number, address) in plan.ports.addresses.iter().enumerate() {
+            sys::loopback_address(&format!("lo:{}", number + 1), *address, Ipv4Addr::BROADCAST)?;
+        }
+        let any = plan.ports.ports.iter().map(|port| (Ipv4Addr::UNSPECIFIED, *port));
+        // A socket on the unspecified address accepts these as well.
+        let hosts = plan.ports.local_ports.iter().filter(|port| !plan.ports.ports.contains(port));
+        let ports = any.chain(hosts.map(|port| (Ipv4Addr::LOCALHOST, *port)));
+        for (address, port) in ports {
+            self.ports.push(listener(address, port)?);
+        }
+        if !plan.publish.is_empty() {
+            self.unconnected = unconnected()?;
+        }
+        Ok(())
     }
 
     /// All that listen, in the order in which [`Self::add`] takes them.

@@ -11,15 +11,19 @@ use crate::network::listeners::Listeners;
 use crate::network::sock_diag::SockDiag;
 use crate::sys;
 
-/// An empty network namespace, which the thread that created it is in.
-pub(crate) struct EmptyNetwork(());
+/// A network namespace with what every run has in it. The thread that created it is in it.
+pub(crate) struct EmptyNetwork {
+    listeners: Listeners,
+    sock_diag: Option<SockDiag>,
+}
 
 impl EmptyNetwork {
     /// Creates it, and moves the calling thread into it.
     pub(crate) fn create() -> Result<Self, Failed> {
         sys::unshare_network().map_err(|error| Failed::new(Step::Namespaces, error))?;
         sys::loopback_up().map_err(|error| Failed::new(Step::Loopback, error))?;
-        Ok(Self(()))
+        let listeners = Listeners::create().map_err(|error| Failed::new(Step::Listeners, error))?;
+        Ok(Self { listeners, sock_diag: SockDiag::here().ok() })
     }
 }
 
@@ -31,13 +35,13 @@ pub(crate) struct OwnNetwork {
 }
 
 impl OwnNetwork {
-    /// Creates the listeners in the namespace that the calling thread is in.
-    pub(crate) fn listen(EmptyNetwork(()): EmptyNetwork, plan: &Plan) -> Result<Self, Failed> {
-        let listeners =
-            Listeners::create(plan).map_err(|error| Failed::new(Step::Listeners, error))?;
+    /// Creates the listeners of a plan in the namespace that the calling thread is in.
+    pub(crate) fn listen(empty: EmptyNetwork, plan: &Plan) -> Result<Self, Failed> {
+        let EmptyNetwork { mut listeners, sock_diag } = empty;
+        listeners.create_for(plan).map_err(|error| Failed::new(Step::Listeners, error))?;
         let namespace = sys::network_of(listeners.proxy.as_fd());
         let namespace = namespace.map_err(|error| Failed::new(Step::Namespaces, error))?;
-        Ok(Self { namespace, listeners, sock_diag: SockDiag::here().ok() })
+        Ok(Self { namespace, listeners, sock_diag })
     }
 
     /// Moves the calling thread into it.

@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
 
-use model::{AbsPath, Base, Caller, Piece};
+use model::{AbsPath, Base, Caller, Piece, Usual};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -138,11 +138,9 @@ fn start_in_namespaces(
         let diagnosis = probe::diagnose(&failed, available);
         SandboxError::Failed { failed, diagnosis }
     };
-    let prefork = prefork.map_or_else(|| Prefork::start(launch.user), Ok).map_err(fail)?;
-    // Until the command runs, one of the two processes always waits for the other. On the same
-    // processor, no second one has to be woken each time.
+    let prefork =
+        prefork.map_or_else(|| Prefork::start(launch.user, &Usual::default()), Ok).map_err(fail)?;
     let cpu_affinity = CpuAffinity::pin_to_one();
-    prefork.pin(&cpu_affinity);
     let orders = Orders::new(launch, available, cgroup, &cpu_affinity);
     let first =
         prefork.send_orders(&orders).map_err(|error| fail(Failed::new(Step::Ipc, error)))?;
@@ -248,7 +246,11 @@ impl<'a> Supervisor<'a> {
 
     /// Handles events until the run has ended, then cleans up.
     pub(crate) fn watch(mut self, monitor: &mut dyn Monitor) -> Result<Outcome, SandboxError> {
-        let mut next = self.can_perform_reads();
+        let goes_on = self.launch.meanwhile.is_none_or(|meanwhile| meanwhile());
+        let mut next = if goes_on { self.can_perform_reads() } else { Next::End(End::Cancelled) };
+        // From now on, until the command runs, one of the two processes always waits for the other. On
+        // the same processor, no second one has to be woken each time.
+        self.cpu_affinity.pin_also(self.child_pid);
         if matches!(next, Next::GoOn) {
             next = self.begin_to_keep(monitor);
         }

@@ -27,6 +27,8 @@ pub(super) enum Source {
     Host,
     /// The same, opened before something was mounted over it. For what is closed, what to mount.
     Taken(OwnedFd),
+    /// It is mounted where it belongs.
+    Mounted(OwnedFd),
 }
 
 /// Opens what the host has for a piece. Dropping a cloned mount is slow, so an overlay gets none: it
@@ -53,7 +55,7 @@ pub(super) fn material(
     let source = match source {
         Source::None => None,
         Source::Host => Some(take(piece)?),
-        Source::Taken(tree) => Some(tree),
+        Source::Taken(tree) | Source::Mounted(tree) => Some(tree),
     };
     let tree = match (&piece.kind, source) {
         (Kind::Read, Some(tree)) => with(tree, MOUNT_RDONLY),
@@ -70,11 +72,11 @@ pub(super) fn material(
                 Some(Err(_)) | None => overlay(store, &lower),
             }
         }
+        // Made before there was a plan; or a node of the tripwire, or what takes its place.
+        (Kind::Processes | Kind::Scratch | Kind::Closed, Some(tree)) => Ok(tree),
         (Kind::Overlay | Kind::Scratch, _) => store.private_directory(piece),
         (Kind::Text(text), _) => store.text(text),
-        // A node of the tripwire, or what takes its place.
-        (Kind::Closed, Some(tree)) => Ok(tree),
-        (Kind::Processes, _) => processes(),
+        (Kind::Processes, None) => processes(),
         (Kind::Terminals, _) => terminals(),
         (Kind::Read | Kind::Write | Kind::Device, None)
         | (Kind::Pinned | Kind::Closed | Kind::Outside, _) => return Ok(Material::Here),

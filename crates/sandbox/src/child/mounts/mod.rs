@@ -11,6 +11,8 @@ mod kept;
 mod layer;
 mod materials;
 mod new_tree;
+mod processes;
+mod spares;
 mod store;
 mod tree;
 
@@ -28,10 +30,11 @@ pub(crate) use self::deferred::Deferred;
 use self::kept::Kept;
 use self::materials::{Item, Material, Source, material, take};
 use self::new_tree::NewTree;
+use self::processes::hide_host;
+use self::spares::SpareTripwire;
+pub(crate) use self::spares::Spares;
 use self::store::Store;
-use self::tree::{
-    STUBS, attach, clone_tree, find, new_tmpfs, private_room, relative, tripwire, way,
-};
+use self::tree::{STUBS, attach, clone_tree, find, new_tmpfs, private_room, relative, way};
 pub(crate) use self::tree::{attach_to, clone_tree_of, closed_stub, open_without_links};
 use crate::child::landlock::{LandlockRules, may_write};
 use crate::failure::{Failed, Step};
@@ -61,6 +64,7 @@ pub(crate) struct Mounts<'a> {
 pub(crate) struct Staging<'a> {
     plan: &'a Plan,
     store: Arc<Store<'a>>,
+    tripwire: Option<SpareTripwire>,
     /// The host's root, where it is the base of the tree.
     host: Option<OwnedFd>,
     now: Vec<Item<'a>>,
@@ -74,7 +78,7 @@ pub(crate) struct Staging<'a> {
 
 impl<'a> Staging<'a> {
     /// Opens the sources, then sets up the staging directory.
-    pub(crate) fn begin(plan: &'a Plan) -> Result<Self, Failed> {
+    pub(crate) fn begin(plan: &'a Plan, mut spares: Spares) -> Result<Self, Failed> {
         let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
         rustix::mount::mount_change("/", private).at(Step::PrivateMounts)?;
         // Everything is created with exactly the mode that it is to have.
@@ -92,12 +96,25 @@ impl<'a> Staging<'a> {
         };
         let (mut now, mut deferred) = (Vec::new(), Vec::new());
         let all = with_parents(plan);
-        let (staging, clear) = staging_directory(plan, &all);
+        let store = spares.store(plan, |staging| {
+            let is_in = |(from, _): &(AbsPath, AbsPath)| from.as_path().starts_with(staging);
+            let layer = match &plan.layer {
+                PrivateLayer::Kept(dir) => dir.as_path().starts_with(staging),
+                PrivateLayer::Temporary(_) => false,
+            };
+            is_clear(plan, &all, staging) && !layer && !plan.copies.iter().any(is_in)
+        });
+        let (staging, clear) = match store {
+            Some(_) => (Path::new("/"), true),
+            None => staging_directory(plan, &all),
+        };
         let deferrable = deferrable(plan, &all);
         for (number, placement) in all.iter().copied().enumerate() {
             let piece = placement.piece;
             let deferrable = deferrable.get(number).copied().unwrap_or(false);
+            let spare = spares.source(plan, &placement);
             let source = match needs_source(plan, &placement) {
+                _ if spare.is_some() => spare.unwrap_or(Source::None),
                 true if deferrable && clear => Source::Host,
                 true => match take(piece) {
                     Ok(tree) => Source::Taken(tree),
@@ -119,9 +136,17 @@ impl<'a> Staging<'a> {
         let host = (plan.base == Base::Host)
             .then(|| clone_tree(rustix::fs::CWD, Path::new("/")).at(Step::Root))
             .transpose()?;
-        let room = private_room(plan.limits.private_files);
-        let store = Arc::new(Store::on(staging, room, kept).at(Step::Storage)?);
-        Ok(Self { plan, store, host, now, deferred, clear, copies, umask, missing })
+        let tripwire = spares.tripwire();
+        spares.keep();
+        let store = match store {
+            Some(store) => store.with(kept),
+            None => {
+                let room = private_room(plan.limits.private_files);
+                Store::on(staging, room, kept).at(Step::Storage)?
+            }
+        };
+        let store = Arc::new(store);
+        Ok(Self { plan, store, tripwire, host, now, deferred, clear, copies, umask, missing })
     }
 
     /// Mounts the root.
@@ -135,18 +160,23 @@ impl<'a> Staging<'a> {
             (_, Some(tree)) => {
                 let attributes = MOUNT_RDONLY | MOUNT_NOSUID | MOUNT_NODEV;
                 sys::set_mount(tree.as_fd(), attributes, 0).at(Step::Root)?;
+                attach_root(&tree, &self.store).at(Step::Root)?;
                 tree
             }
-            (RootFs::Tripwire(device), None) => {
-                let root = tripwire(device, user).at(Step::Tripwire)?;
-                mounted(device)?;
+            (RootFs::Tripwire, None) => {
+                let spare = match self.tripwire {
+                    Some(spare) => spare,
+                    None => SpareTripwire::mount(&self.store, user).at(Step::Tripwire)?,
+                };
+                mounted(&spare.device)?;
+                spare.root
+            }
+            (RootFs::Empty, None) => {
+                let root = new_tmpfs("0755", STUBS).at(Step::Root)?;
+                attach_root(&root, &self.store).at(Step::Root)?;
                 root
             }
-            (RootFs::Empty, None) => new_tmpfs("0755", STUBS).at(Step::Root)?,
         };
-        let store = self.store.tree.as_fd();
-        rustix::fs::mkdirat(store, "root", Mode::from(0o755)).at(Step::Storage)?;
-        attach(root.as_fd(), store, Path::new("root")).at(Step::Root)?;
         let unwatched = matches!(root_fs, RootFs::Empty);
         let root = Arc::new(root);
         let new_tree = NewTree { plan: self.plan, store: self.store, root, unwatched };
@@ -160,7 +190,7 @@ impl<'a> Staging<'a> {
             umask: self.umask,
             missing: self.missing,
         };
-        if matches!(root_fs, RootFs::Tripwire(_)) {
+        if matches!(root_fs, RootFs::Tripwire) {
             mounts.take_closed()?;
         }
         let mut items = self.deferred;
@@ -171,11 +201,6 @@ impl<'a> Staging<'a> {
         Ok((mounts, deferred))
     }
 }
-
-/// What the kernel says in every `/proc` about the host and its hardware, and what no program of a run
-/// needs: the user's keys by name, the kernel command line, the disks, the devices on buses.
-const HOST_IN_PROC: &[&str] =
-    &["keys", "key-users", "cmdline", "partitions", "diskstats", "swaps", "modules", "bus", "scsi"];
 
 /// What is known about a tree that has become the root.
 pub(crate) struct Entered {
@@ -196,8 +221,8 @@ struct Placement<'a> {
 
 /// The root of the tree.
 pub(crate) enum RootFs {
-    /// A tripwire, mounted from this descriptor of `/dev/fuse`.
-    Tripwire(OwnedFd),
+    /// A tripwire.
+    Tripwire,
     /// An empty directory.
     Empty,
 }
@@ -285,14 +310,18 @@ impl Mounts<'_> {
 
     /// Mounts a piece, and gives its tree.
     fn mount(&mut self, placement: &Placement<'_>, source: Source) -> io::Result<OwnedFd> {
+        if let Source::Mounted(tree) = source {
+            return Ok(tree);
+        }
         let target = self.new_tree.target(placement)?;
+        let is_new = matches!(source, Source::None);
         let tree = match material(&self.new_tree.store, placement.piece, source, None)? {
             Material::Tree(tree) => tree,
             Material::Here => self.remount(placement.piece, target.as_fd())?,
         };
         attach_to(tree.as_fd(), target.as_fd())?;
-        if placement.piece.kind == Kind::Processes {
-            self.hide_host(placement.piece)?;
+        if is_new && placement.piece.kind == Kind::Processes {
+            hide_host(tree.as_fd(), &self.new_tree.store)?;
         }
         Ok(tree)
     }
@@ -311,23 +340,6 @@ impl Mounts<'_> {
             _ => {}
         }
         Ok(tree)
-    }
-
-    /// Mounts something empty over what every `/proc` tells about the host.
-    fn hide_host(&mut self, processes: &Piece) -> io::Result<()> {
-        for name in HOST_IN_PROC {
-            let found = match find(self.new_tree.root(), &processes.path.join(name.as_ref())) {
-                Ok(found) => found,
-                // A kernel without it.
-                Err(error) if is_gone(&error) => continue,
-                Err(error) => return Err(error),
-            };
-            let kind = rustix::fs::FileType::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
-            let store = &self.new_tree.store;
-            let nothing = if kind.is_dir() { store.closed(true) } else { store.text("") };
-            attach_to(nothing?.as_fd(), found.as_fd())?;
-        }
-        Ok(())
     }
 
     fn put_copy(&self, to: &AbsPath, bytes: &[u8]) -> io::Result<()> {
@@ -454,16 +466,18 @@ fn staging_directory(plan: &Plan, placements: &[Placement<'_>]) -> (&'static Pat
     // On some systems these are links.
     let is_dir = |path: &&Path| path.symlink_metadata().is_ok_and(|entry| entry.is_dir());
     let candidates = || STAGING_DIRECTORIES.iter().map(Path::new).filter(is_dir);
-    let is_clear = |staging: &&Path| {
-        !placements.iter().filter(|placement| needs_source(plan, placement)).any(|placement| {
-            let path = placement.piece.path.as_path();
-            path.starts_with(staging) || staging.starts_with(path)
-        })
-    };
-    match candidates().find(is_clear) {
+    match candidates().find(|staging| is_clear(plan, placements, staging)) {
         Some(staging) => (staging, true),
         None => (candidates().next().unwrap_or(Path::new("/")), false),
     }
+}
+
+/// Whether no source on the host is inside a directory or contains it.
+fn is_clear(plan: &Plan, placements: &[Placement<'_>], staging: &Path) -> bool {
+    !placements.iter().filter(|placement| needs_source(plan, placement)).any(|placement| {
+        let path = placement.piece.path.as_path();
+        path.starts_with(staging) || staging.starts_with(path)
+    })
 }
 
 /// Whether the source of a piece is the host, rather than what is mounted there already.
@@ -512,6 +526,13 @@ pub(crate) fn protections(plan: &Plan) -> Vec<&Piece> {
     let all = with_parents(plan).into_iter();
     let protects = |placement: &Placement<'_>| is_protection(plan, placement) && on_host(placement);
     all.filter(protects).map(|placement| placement.piece).collect()
+}
+
+/// Mounts the root of a tree, so that something can be mounted in it.
+fn attach_root(root: &OwnedFd, store: &Store<'_>) -> io::Result<()> {
+    let name = store.fresh_name();
+    rustix::fs::mkdirat(&store.tree, name.as_str(), Mode::from(0o755))?;
+    attach(root.as_fd(), store.tree.as_fd(), Path::new(&name))
 }
 
 /// A path that the host does not have, or not for this user, is left out and reported. Any other

@@ -30,6 +30,11 @@ impl<'a> Store<'a> {
         Ok(Self { tree, kept, made: AtomicU32::new(0) })
     }
 
+    /// The same, with the layer of a plan.
+    pub(super) fn with(self, kept: Option<Kept<'_>>) -> Store<'_> {
+        Store { tree: self.tree, made: self.made, kept }
+    }
+
     /// A name that nothing else uses.
     pub(super) fn fresh_name(&self) -> String {
         self.made.fetch_add(1, Ordering::Relaxed).to_string()
