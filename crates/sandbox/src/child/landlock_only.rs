@@ -88,7 +88,8 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
         Kind::Text(_) if matches!(piece.why, Cause::WithoutSecrets { .. }) => Kind::Read,
         Kind::Outside => return None,
         Kind::Scratch if piece.why == Cause::PrivateHome => {
-            missing.push("new names in the home directory: cannot be private without mounts".into());
+            missing
+                .push("new names in the home directory: cannot be private without mounts".into());
             return None;
         }
         // What the host has there is not for the run: other users' files, other terminals.
