@@ -46,11 +46,17 @@ _ringwall() {
             ringwall,install)
                 cmd="ringwall__subcmd__install"
                 ;;
+            ringwall,kept)
+                cmd="ringwall__subcmd__kept"
+                ;;
             ringwall,policy)
                 cmd="ringwall__subcmd__policy"
                 ;;
             ringwall,prompt)
                 cmd="ringwall__subcmd__prompt"
+                ;;
+            ringwall,revoke)
+                cmd="ringwall__subcmd__revoke"
                 ;;
             ringwall,run)
                 cmd="ringwall__subcmd__run"
@@ -91,8 +97,14 @@ _ringwall() {
             ringwall__subcmd__grant,domain)
                 cmd="ringwall__subcmd__grant__subcmd__domain"
                 ;;
+            ringwall__subcmd__grant,env)
+                cmd="ringwall__subcmd__grant__subcmd__env"
+                ;;
             ringwall__subcmd__grant,help)
                 cmd="ringwall__subcmd__grant__subcmd__help"
+                ;;
+            ringwall__subcmd__grant,port)
+                cmd="ringwall__subcmd__grant__subcmd__port"
                 ;;
             ringwall__subcmd__grant,read)
                 cmd="ringwall__subcmd__grant__subcmd__read"
@@ -106,8 +118,14 @@ _ringwall() {
             ringwall__subcmd__grant__subcmd__help,domain)
                 cmd="ringwall__subcmd__grant__subcmd__help__subcmd__domain"
                 ;;
+            ringwall__subcmd__grant__subcmd__help,env)
+                cmd="ringwall__subcmd__grant__subcmd__help__subcmd__env"
+                ;;
             ringwall__subcmd__grant__subcmd__help,help)
                 cmd="ringwall__subcmd__grant__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__grant__subcmd__help,port)
+                cmd="ringwall__subcmd__grant__subcmd__help__subcmd__port"
                 ;;
             ringwall__subcmd__grant__subcmd__help,read)
                 cmd="ringwall__subcmd__grant__subcmd__help__subcmd__read"
@@ -148,11 +166,17 @@ _ringwall() {
             ringwall__subcmd__help,install)
                 cmd="ringwall__subcmd__help__subcmd__install"
                 ;;
+            ringwall__subcmd__help,kept)
+                cmd="ringwall__subcmd__help__subcmd__kept"
+                ;;
             ringwall__subcmd__help,policy)
                 cmd="ringwall__subcmd__help__subcmd__policy"
                 ;;
             ringwall__subcmd__help,prompt)
                 cmd="ringwall__subcmd__help__subcmd__prompt"
+                ;;
+            ringwall__subcmd__help,revoke)
+                cmd="ringwall__subcmd__help__subcmd__revoke"
                 ;;
             ringwall__subcmd__help,run)
                 cmd="ringwall__subcmd__help__subcmd__run"
@@ -178,6 +202,12 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__grant,domain)
                 cmd="ringwall__subcmd__help__subcmd__grant__subcmd__domain"
                 ;;
+            ringwall__subcmd__help__subcmd__grant,env)
+                cmd="ringwall__subcmd__help__subcmd__grant__subcmd__env"
+                ;;
+            ringwall__subcmd__help__subcmd__grant,port)
+                cmd="ringwall__subcmd__help__subcmd__grant__subcmd__port"
+                ;;
             ringwall__subcmd__help__subcmd__grant,read)
                 cmd="ringwall__subcmd__help__subcmd__grant__subcmd__read"
                 ;;
@@ -187,6 +217,18 @@ _ringwall() {
             ringwall__subcmd__help__subcmd__grant,write)
                 cmd="ringwall__subcmd__help__subcmd__grant__subcmd__write"
                 ;;
+            ringwall__subcmd__help__subcmd__kept,drop)
+                cmd="ringwall__subcmd__help__subcmd__kept__subcmd__drop"
+                ;;
+            ringwall__subcmd__help__subcmd__kept,list)
+                cmd="ringwall__subcmd__help__subcmd__kept__subcmd__list"
+                ;;
+            ringwall__subcmd__help__subcmd__kept,show)
+                cmd="ringwall__subcmd__help__subcmd__kept__subcmd__show"
+                ;;
+            ringwall__subcmd__help__subcmd__kept,take)
+                cmd="ringwall__subcmd__help__subcmd__kept__subcmd__take"
+                ;;
             ringwall__subcmd__help__subcmd__policy,check)
                 cmd="ringwall__subcmd__help__subcmd__policy__subcmd__check"
                 ;;
@@ -195,6 +237,36 @@ _ringwall() {
                 ;;
             ringwall__subcmd__help__subcmd__policy,show)
                 cmd="ringwall__subcmd__help__subcmd__policy__subcmd__show"
+                ;;
+            ringwall__subcmd__kept,drop)
+                cmd="ringwall__subcmd__kept__subcmd__drop"
+                ;;
+            ringwall__subcmd__kept,help)
+                cmd="ringwall__subcmd__kept__subcmd__help"
+                ;;
+            ringwall__subcmd__kept,list)
+                cmd="ringwall__subcmd__kept__subcmd__list"
+                ;;
+            ringwall__subcmd__kept,show)
+                cmd="ringwall__subcmd__kept__subcmd__show"
+                ;;
+            ringwall__subcmd__kept,take)
+                cmd="ringwall__subcmd__kept__subcmd__take"
+                ;;
+            ringwall__subcmd__kept__subcmd__help,drop)
+                cmd="ringwall__subcmd__kept__subcmd__help__subcmd__drop"
+                ;;
+            ringwall__subcmd__kept__subcmd__help,help)
+                cmd="ringwall__subcmd__kept__subcmd__help__subcmd__help"
+                ;;
+            ringwall__subcmd__kept__subcmd__help,list)
+                cmd="ringwall__subcmd__kept__subcmd__help__subcmd__list"
+                ;;
+            ringwall__subcmd__kept__subcmd__help,show)
+                cmd="ringwall__subcmd__kept__subcmd__help__subcmd__show"
+                ;;
+            ringwall__subcmd__kept__subcmd__help,take)
+                cmd="ringwall__subcmd__kept__subcmd__help__subcmd__take"
                 ;;
             ringwall__subcmd__policy,check)
                 cmd="ringwall__subcmd__policy__subcmd__check"
@@ -227,7 +299,7 @@ _ringwall() {
 
     case "${cmd}" in
         ringwall)
-            opts="-h -V --help --version hook run explain init install uninstall doctor policy grant trust audit clean prompt try-acts completions help"
+            opts="-h -V --help --version hook run explain init install uninstall doctor policy grant revoke trust kept audit clean prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -511,7 +583,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__grant)
-            opts="-h --help read write unix domain help"
+            opts="-h --list --last --help read write unix domain env port help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -538,8 +610,22 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__grant__subcmd__env)
+            opts="-h --user --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__grant__subcmd__help)
-            opts="read write unix domain help"
+            opts="read write unix domain env port help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -566,7 +652,35 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__grant__subcmd__help__subcmd__env)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__grant__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__grant__subcmd__help__subcmd__port)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -622,8 +736,22 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
-        ringwall__subcmd__grant__subcmd__read)
+        ringwall__subcmd__grant__subcmd__port)
             opts="-h --user --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__grant__subcmd__read)
+            opts="-h --yes --user --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -651,7 +779,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__grant__subcmd__write)
-            opts="-h --user --help"
+            opts="-h --yes --user --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -665,7 +793,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help)
-            opts="hook run explain init install uninstall doctor policy grant trust audit clean prompt try-acts completions help"
+            opts="hook run explain init install uninstall doctor policy grant revoke trust kept audit clean prompt try-acts completions help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -791,7 +919,7 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__grant)
-            opts="read write unix domain"
+            opts="read write unix domain env port"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -805,6 +933,34 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__grant__subcmd__domain)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__grant__subcmd__env)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__grant__subcmd__port)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -916,6 +1072,76 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__help__subcmd__kept)
+            opts="list show take drop"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__kept__subcmd__drop)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__kept__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__kept__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__kept__subcmd__take)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__help__subcmd__policy)
             opts="show check schema"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
@@ -973,6 +1199,20 @@ _ringwall() {
             return 0
             ;;
         ringwall__subcmd__help__subcmd__prompt)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__help__subcmd__revoke)
             opts=""
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
@@ -1101,6 +1341,160 @@ _ringwall() {
                     COMPREPLY=($(compgen -W "user project local" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept)
+            opts="-h --json --help list show take drop help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__drop)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help)
+            opts="list show take drop help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help__subcmd__drop)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help__subcmd__help)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help__subcmd__list)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help__subcmd__show)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__help__subcmd__take)
+            opts=""
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 4 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__list)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__show)
+            opts="-h --json --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        ringwall__subcmd__kept__subcmd__take)
+            opts="-h --help"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 *)
                     COMPREPLY=()
                     ;;
@@ -1300,8 +1694,22 @@ _ringwall() {
             COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
             return 0
             ;;
+        ringwall__subcmd__revoke)
+            opts="-h --user --help read write unix domain env port"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
         ringwall__subcmd__run)
-            opts="-h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --publish --allow-domain --events --learn --fresh --plan --json --yes --enforcement --attribution --help"
+            opts="-e -h --agent --config --workspace --phase --level --allow-read --allow-write --allow-unix --publish --allow-domain --env --on-violation --events --learn --fresh --plan --json --yes --enforcement --attribution --help"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1345,6 +1753,18 @@ _ringwall() {
                     ;;
                 --allow-domain)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --env)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -e)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --on-violation)
+                    COMPREPLY=($(compgen -W "stop deny" -- "${cur}"))
                     return 0
                     ;;
                 --events)
