@@ -48,7 +48,9 @@ impl Supervisor<'_> {
         }
         self.views.keep_private(plan, tree);
         // What is created in them is created here. Parents come first.
-        dirs.iter().for_each(|dir| self.views.make_private(dir));
+        for dir in &dirs {
+            self.views.make_private(dir);
+        }
         let listed = dirs.iter().filter_map(|dir| Some((dir, self.views.list_private(dir)?)));
         let names: Vec<_> = listed
             .flat_map(|(dir, names)| names.into_iter().map(|name| dir.join(&name)))

@@ -157,7 +157,7 @@ impl Views {
                 let stat = rustix::fs::fstat(found).ok()?;
                 let runs = seen.kind.is_file() && stat.st_mode & 0o111 != 0;
                 let seconds = Duration::from_secs(stat.st_ctime.try_into().ok()?);
-                let changed = seconds + Duration::from_nanos(stat.st_ctime_nsec.try_into().ok()?);
+                let changed = seconds + Duration::from_nanos(stat.st_ctime_nsec);
                 Some(changed >= since && (runs || seen.kind.is_symlink()))
             };
             let names = entries.filter_map(|entry| {
