@@ -217,7 +217,8 @@ impl<'a, 's> Monitor<'a, 's> {
     /// Whether a program may fail because a probe was in vain, and is not just trying by habit.
     fn may_be_missed(&self, attempt: &Attempt, path: &AbsPath) -> bool {
         match attempt.operation {
-            Operation::Look => !self.is_probe(path, Operation::Look),
+            // What the user has in the home directory is a probe too, and may be needed.
+            Operation::Look => !self.quiet.covers(path) && !self.is_program(path.as_path()),
             // Settings that it would have made. Histories and caches no one misses.
             Operation::MakeDirectory => !self.quiet.covers_write(path),
             _ => false,

@@ -288,7 +288,7 @@ fn the_private_layer_of_the_home_directory_is_no_hole() {
         let noted = ran.events("violation").into_iter().find(|it| it["path"] == exists);
         assert_eq!(noted.map(|it| &it["class"]), Some(&"probe".into()), "{ran:?}");
         let failed = env.run(&["--attribution", "tripwire"], "cat ~/.exists/file");
-        assert!(failed.stderr.contains("the run does not see"), "{failed:?}");
+        assert!(failed.stderr.contains("which the run does not see"), "{failed:?}");
     }
 }
 
