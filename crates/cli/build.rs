@@ -19,8 +19,7 @@ fn commit() -> String {
         .unwrap_or_else(|| "unknown commit".to_owned())
 }
 
-/// A static program starts in three quarters of the time, and in half of it at a fixed address: nothing
-/// has to be relocated, which would copy every page that has an address in it. It also ignores `LD_PRELOAD`, which the
+/// A static program starts in three quarters of the time. It also ignores `LD_PRELOAD`, which the
 /// settings of a project can set for a hook. Cargo has no setting for this that leaves procedural
 /// macros alone, so the linker finds a script under the name of each shared library, which points to
 /// the static archive. Where the archives are missing, or the linked program does not run, the
@@ -41,7 +40,7 @@ fn link_statically(out: &Path) -> Option<()> {
         point(&program, &format!("lib{name}.so"), &[&archive(&format!("lib{name}.a"))?])?;
     }
     point(&program, "libc.so", &[&archive("libc.a")?, &archive("libgcc.a")?, &unwinding])?;
-    let args = [format!("-L{}", program.display()), "-static".to_owned(), "-no-pie".to_owned()];
+    let args = [format!("-L{}", program.display()), "-static-pie".to_owned()];
     if runs(out, &args) {
         for arg in args {
             println!("cargo:rustc-link-arg-bins={arg}");

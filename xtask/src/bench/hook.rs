@@ -233,9 +233,9 @@ fn build_empty(workspace: &Workspace, scene: &Scene) -> Result<PathBuf, Failure>
     let program = scene.dir.join("empty");
     let mut rustc = workspace.rustc();
     rustc.args(["--edition=2024", "-Copt-level=3", "-Clto=fat", "-Cpanic=abort"]);
-    // Linked like Ringwall, statically and at a fixed address, so that the difference is our own code.
-    rustc.args(["-Ctarget-feature=+crt-static", "-Crelocation-model=static"]);
-    rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-o"]).arg(&program).arg(source);
+    // Statically linked like Ringwall, so that the difference is our own code.
+    rustc.args(["-Cstrip=symbols", "-Ccodegen-units=1", "-Ctarget-feature=+crt-static", "-o"]);
+    rustc.arg(&program).arg(source);
     succeed(&mut rustc)?;
     Ok(program)
 }
