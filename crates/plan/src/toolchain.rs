@@ -48,10 +48,6 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("nix", Use::Read),
     ("opt", Use::Read),
     ("run/current-system", Use::Read),
-    // Where database servers and their clients look for their sockets. The sockets of the host's servers need a
-    // grant; those of a server inside are private.
-    ("run/mysqld", Use::Only),
-    ("run/postgresql", Use::Only),
     ("sbin", Use::Read),
     ("snap", Use::Read),
     ("sys/devices/system", Use::Read),
@@ -66,6 +62,7 @@ pub const SYSTEM: &[(&str, Use)] = &[
     ("etc/OpenCL", Use::Read),
     ("etc/R", Use::Read),
     ("etc/alternatives", Use::Read),
+    ("etc/chromium*", Use::Read),
     ("etc/crypto-policies", Use::Read),
     ("etc/fonts", Use::Read),
     ("etc/gdb", Use::Read),
