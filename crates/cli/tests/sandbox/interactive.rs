@@ -55,16 +55,18 @@ fn a_shell_goes_on_and_says_at_once_what_was_denied() {
         terminal.tell("echo edited-$((1+1)); sleep 1", "edited-2");
         assert_eq!(env.read("project/made.txt"), "hello\n");
 
-        terminal.tell("echo sleeps-$((1+1)); sleep 1000", "sleeps-2");
+        terminal.tell("bash -c 'echo sleeps-$((1+1)); exec sleep 1000'", "sleeps-2");
         terminal.send("\x03");
         terminal.tell("echo status-$?", "status-130");
-        terminal.tell("bash -c 'echo sleeps-$((1+1)); exec sleep 1000'", "sleeps-2");
+        let reads = "bash -c 'echo reads-$((1+1)); read -r l; echo got-$l-$((1+1))'";
+        terminal.tell(reads, "reads-2");
         terminal.send("\x1a");
         terminal.expect("Stopped");
         terminal.tell("jobs -s | wc -l; echo stopped-$((1+1))", "stopped-2");
         terminal.send("fg\n");
-        terminal.expect("sleep 1000");
-        terminal.interrupt("inner> ");
+        terminal.expect("read -r l");
+        terminal.tell("one", "got-one-2");
+        terminal.expect("inner> ");
 
         terminal.send("exit 0\n");
         terminal.expect("outer> ");

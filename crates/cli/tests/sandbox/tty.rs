@@ -92,7 +92,7 @@ impl Terminal {
 
     /// Interrupts until this was shown. A shell names the job that it brings to the front before it
     /// has done so, and takes an interrupt in between for its own.
-    pub(super) fn interrupt(&mut self, text: &str) {
+    fn interrupt(&mut self, text: &str) {
         let since = Instant::now();
         while !self.unread.contains(text) && since.elapsed() < PATIENCE {
             self.send("\x03");

@@ -9,10 +9,11 @@ use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use run::{Class, Event, Violation};
 use rustix::fs::OFlags;
+use rustix::process::Pid;
 use rustix::termios::LocalModes;
 
 use super::report;
@@ -60,10 +61,9 @@ pub(super) fn is_typed_in(command: &[OsString]) -> bool {
 #[derive(Default)]
 pub(super) struct Live {
     waiting: VecDeque<Violation>,
-    /// Since when the terminal has been in line mode, if a message had to wait for that. Programs set
-    /// it shortly before they leave the screen.
-    since: Option<Instant>,
-    has_waited: bool,
+    /// The job that had the screen when a message had to wait. It sets line mode some time before it
+    /// leaves the screen, so another job must have the terminal first.
+    holder: Option<Pid>,
     shown: Shown,
 }
 
@@ -81,19 +81,18 @@ impl Live {
     /// Shows what is waiting, if the terminal takes it. Returns when to try again.
     pub(super) fn show(&mut self) -> Option<Duration> {
         while let Some(violation) = self.waiting.front() {
-            let terminal = in_line_mode();
-            self.since = terminal.as_ref().and(self.since.or_else(|| Some(Instant::now())));
-            let settled = self.since.is_some_and(|since| since.elapsed() >= AGAIN);
             let text = report::denial(violation);
-            let ready = terminal.filter(|_| settled || !self.has_waited);
-            if !ready.is_some_and(|terminal| print(terminal, &text)) {
-                self.has_waited = true;
+            let Some(terminal) = terminal() else { return Some(AGAIN) };
+            let holder = rustix::termios::tcgetpgrp(&terminal).ok();
+            let settled = self.holder.is_none() || holder != self.holder;
+            if !settled || !is_in_line_mode(&terminal) || !print(terminal, &text) {
+                self.holder = self.holder.filter(|_| !settled).or(holder);
                 return Some(AGAIN);
             }
             self.shown.insert(report::key(violation));
             self.waiting.pop_front();
         }
-        (self.since, self.has_waited) = (None, false);
+        self.holder = None;
         None
     }
 
@@ -102,14 +101,17 @@ impl Live {
     }
 }
 
-/// The terminal, if it is in line mode.
-fn in_line_mode() -> Option<File> {
+/// The terminal of this process.
+fn terminal() -> Option<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let mut options = File::options();
     options.read(true).write(true).custom_flags(flags.bits().cast_signed());
-    let terminal = options.open("/dev/tty").ok()?;
-    let modes = rustix::termios::tcgetattr(&terminal).ok()?.local_modes;
-    modes.contains(LocalModes::ICANON).then_some(terminal)
+    options.open("/dev/tty").ok()
+}
+
+fn is_in_line_mode(terminal: &File) -> bool {
+    let modes = rustix::termios::tcgetattr(terminal).map(|found| found.local_modes);
+    modes.is_ok_and(|modes| modes.contains(LocalModes::ICANON))
 }
 
 /// Prints a text if the terminal takes it. One of which a part was taken is not said twice.
