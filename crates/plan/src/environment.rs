@@ -98,6 +98,11 @@ pub(super) fn build(
 /// Whether a variable changes only how programs work, and neither its name nor its value looks like a
 /// secret. Python's variables also name directories, which must be in the workspace.
 fn is_harmless(name: &str, value: &str, context: &Context) -> bool {
+    if variables::covers(variables::ADDRESSES.iter().copied(), name)
+        && is_plain_address(name, value)
+    {
+        return true;
+    }
     if !variables::covers(variables::HARMLESS.iter().copied(), name) {
         return false;
     }
@@ -106,6 +111,13 @@ fn is_harmless(name: &str, value: &str, context: &Context) -> bool {
     };
     let leads_out = name.starts_with("PYTHON") && value.split(':').any(outside);
     !leads_out && !is_secret_variable(name, value)
+}
+
+/// Whether a value is an address and nothing else. The address of a webhook is its own password.
+fn is_plain_address(name: &str, value: &str) -> bool {
+    let plain =
+        !value.contains(['@', '?', '#', ' ']) && !name.to_ascii_uppercase().contains("HOOK");
+    value.contains("://") && plain && !is_secret_variable(name, value)
 }
 
 /// Every spelling under which programs look for a proxy.
@@ -176,6 +188,8 @@ mod tests {
             ("PYTHONDONTWRITEBYTECODE", "1"),
             ("VITE_API", "https://api.example.org/v1"),
             ("GIT_AUTHOR_NAME", "A. Key"),
+            ("DATABASE_URL", "sqlite:///x.db"),
+            ("REDIS_URL", "redis://127.0.0.1:6379/0"),
         ] {
             assert_eq!(passed(&[(name, value)]), [name], "{name}={value}");
         }
@@ -199,6 +213,10 @@ mod tests {
             ("PYTHONSTARTUP", "~/.pythonrc"),
             ("AWS_ACCESS_KEY_ID", "x"),
             ("DATABASE_URL", "x"),
+            ("DATABASE_URL", "postgres://u:pw@db.example.org/app"),
+            ("DATABASE_URL", "postgres://db.example.org/app?password=x"),
+            ("CHAT_WEBHOOK_URL", "https://hooks.example.org/services/a"),
+            ("ACCESS_TOKEN_URL", "https://example.org/x"),
         ] {
             assert_eq!(passed(&[(name, value)]), [""; 0], "{name}={value}");
         }

@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, ByteSize, Origin, PrivateLayer, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Origin, Record, Verdict, shell_word};
 use plan::toolchain::PROGRAM_DIRS;
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{
@@ -25,6 +25,7 @@ use crate::monitor::{Monitor, Sink};
 use crate::new_names::NewNames;
 use crate::note::{self, Recovered};
 use crate::prepare::{Prepared, Purpose, prepare_for};
+use crate::private_files;
 use crate::publish;
 use crate::references::Moved;
 use crate::report::{NOT_FOUND, Report, STOPPED, ending};
@@ -132,7 +133,8 @@ impl Run<'_> {
         report_limits(&mut monitor, &outcome);
         let mut found = self.what_is_left(&mut monitor, &mut outcome);
         found.tampering.append(&mut recovered);
-        notices.extend(self.installed(&outcome.installed));
+        notices.extend(private_files::installed(&plan.layer, &outcome.installed));
+        notices.extend(private_files::temporary(&outcome.temporary));
         notices.extend(self.finish_layer());
         let moved = self.moved_references(&mut monitor, &mut found);
         drop(note);
@@ -373,28 +375,6 @@ impl Run<'_> {
         Found { tampering, changed, build_files, more_build_files, kept }
     }
 
-    /// Which programs the run has installed, and that the user does not have them outside.
-    fn installed(&self, programs: &[AbsPath]) -> Option<String> {
-        let name = |program: &AbsPath| program.as_path().file_name()?.to_str().map(str::to_owned);
-        let mut names: Vec<_> = programs.iter().filter_map(name).collect();
-        names.sort();
-        names.dedup();
-        let more = names.len().saturating_sub(MOST_INSTALLED);
-        names.truncate(MOST_INSTALLED);
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        let whose = match self.prepared.plan.layer {
-            PrivateLayer::Kept(_) => "for runs in this workspace only",
-            PrivateLayer::Temporary(_) => "for this run only, and gone with it",
-        };
-        (!names.is_empty()).then(|| {
-            format!(
-                "installed {whose}: {}{more}; to have them outside, install them there, without \
-                 `ringwall run`",
-                names.join(", ")
-            )
-        })
-    }
-
     /// Measures the private layer, and removes what exceeds the limit.
     fn finish_layer(&self) -> Option<String> {
         let limit = self.prepared.setup.loaded.policy.limits.caches.as_ref();
@@ -608,9 +588,6 @@ struct Found {
     more_build_files: u64,
     kept: Vec<KeptAside>,
 }
-
-/// Installed programs that are named.
-const MOST_INSTALLED: usize = 10;
 
 /// What the private caches of a workspace may take, unless configured.
 const CACHES: ByteSize = ByteSize(10 << 30);

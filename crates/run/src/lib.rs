@@ -58,6 +58,7 @@ mod new_names;
 mod note;
 mod place;
 mod prepare;
+mod private_files;
 mod publish;
 mod references;
 mod remedies;

@@ -253,6 +253,8 @@ impl<'a, 's> Monitor<'a, 's> {
     /// What may have made the command fail without a word.
     pub(crate) fn suspects(&mut self, left_out: &[String]) -> Vec<Suspect> {
         let command = self.command.first().cloned().unwrap_or_default();
+        // What was denied explains more than a variable that may have been wanted.
+        let left_out = if self.violations.is_empty() { left_out } else { &[] };
         self.hidden.suspects(&mut self.remedies, &command, left_out)
     }
 

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use model::{AbsPath, Cause, DomainRule, Level, Origin, Plan, PrivateLayer, Sourced, WhyTemporary};
+use model::{
+    AbsPath, Cause, DomainRule, Level, Origin, Plan, PrivateLayer, Sourced, WhyTemporary,
+    shell_word,
+};
 use plan::Machine;
 use policy::NetworkRules;
 
@@ -195,8 +198,10 @@ fn copies_without_secrets(plan: &Plan) -> impl Iterator<Item = String> + use<'_>
             None => None,
             Some(names) if names.is_empty() => None,
             Some(names) => Some(format!(
-                "the run sees {path} without what may be secret: {}",
-                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+                "the run sees {path} without what may be secret: {}; to show all of it: \
+                 `ringwall grant read {}`",
+                names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+                shell_word(&path.to_string())
             )),
         }
     })

@@ -38,6 +38,12 @@ impl<'a> Remedies<'a> {
     /// The smallest sensible grant that allows an operation on a path.
     pub(crate) fn grant(&mut self, access: Access, path: &Path, operation: Operation) -> Remedy {
         let context = &self.prepared.setup.context;
+        if access == Access::Write && self.is_of_shared_repository(path) {
+            return Remedy::advice(
+                "a linked worktree changes its own branch only; change other references in the main \
+                 checkout, outside the run",
+            );
+        }
         let whole: Vec<_> = self.candidates(path, operation);
         for candidate in &whole {
             if self.helps(access, candidate, path) {
@@ -54,6 +60,13 @@ impl<'a> Remedies<'a> {
         } else {
             "no grant allows it; the run has something of its own there"
         })
+    }
+
+    /// Whether a path is in the repository that a linked worktree shares with other checkouts. A grant
+    /// there would give the run all of them.
+    fn is_of_shared_repository(&self, path: &Path) -> bool {
+        let worktree = self.prepared.machine.worktree.as_ref();
+        worktree.is_some_and(|worktree| path.starts_with(worktree.common.as_path()))
     }
 
     /// What could be granted, the most sensible first: the repository around it, its directory, itself.
@@ -141,7 +154,7 @@ fn repository(directory: &Path) -> Option<PathBuf> {
 
 /// Names of files that exist for a moment: locks, drafts and names with a random part. A grant of one
 /// would never be used again.
-fn is_temporary(name: &OsStr) -> bool {
+pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     let endings = [".lock", ".lck", ".tmp", ".temp", ".part", ".swp", ".swx", "~", ".new", ".bak"];
     let starts = [".#", "#", "tmp", ".tmp", "_tmp", "temp-", ".fuse_hidden", ".nfs"];

@@ -82,6 +82,8 @@ pub struct Outcome {
     pub changed: bool,
     /// Programs that were installed in [`Launch::program_dirs`].
     pub installed: Vec<AbsPath>,
+    /// Files directly in the private `/tmp` and `/var/tmp`, which are deleted with the run.
+    pub temporary: Vec<AbsPath>,
     /// Drafts that never became a file: their content is lost.
     pub lost: Vec<AbsPath>,
     /// Files under protected names that were created in private, and not on the host.

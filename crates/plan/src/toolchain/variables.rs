@@ -100,6 +100,10 @@ pub(crate) const HARMLESS: &[&str] = &[
     "VITE_*",
 ];
 
+/// Variables that hold an address. They pass if it is an address, without a user, a password or
+/// parameters, and nothing in it looks like a secret.
+pub(crate) const ADDRESSES: &[&str] = &["*_URL", "*_URI"];
+
 /// Variables that name a file of certificates. They pass together with the file.
 pub(crate) const CERTIFICATES: &[&str] = &[
     "AWS_CA_BUNDLE",
@@ -107,6 +111,7 @@ pub(crate) const CERTIFICATES: &[&str] = &[
     "CURL_CA_BUNDLE",
     "DENO_CERT",
     "GIT_SSL_CAINFO",
+    "HTTPLIB2_CA_CERTS",
     "NIX_SSL_CERT_FILE",
     "NODE_EXTRA_CA_CERTS",
     "NPM_CONFIG_CAFILE",

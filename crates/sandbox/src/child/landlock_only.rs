@@ -87,7 +87,7 @@ fn keep(plan: &Plan, piece: &Piece, missing: &mut Vec<String>) -> Option<Piece> 
         Kind::Text(_) if piece.path.as_path().starts_with("/etc") => Kind::Read,
         Kind::Text(_) if matches!(piece.why, Cause::WithoutSecrets { .. }) => Kind::Read,
         Kind::Outside => return None,
-        Kind::Scratch if piece.why == Cause::PrivateHome => {
+        Kind::Scratch if matches!(piece.why, Cause::PrivateHome) => {
             missing
                 .push("new names in the home directory: cannot be private without mounts".into());
             return None;

@@ -24,7 +24,7 @@ use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::{Duration, Instant, SystemTime};
 
-use model::{AbsPath, Base, Caller, Piece, Usual};
+use model::{AbsPath, Base, Caller, Cause, Piece, Usual};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, PidfdFlags, Signal};
@@ -258,7 +258,7 @@ impl<'a> Supervisor<'a> {
             next = self.handle_events(monitor);
         }
         self.kill();
-        let installed = self.installed();
+        let (installed, temporary) = (self.installed(), self.temporary());
         let usage = self.clean_up();
         self.streams.restore();
         match next {
@@ -285,6 +285,7 @@ impl<'a> Supervisor<'a> {
             reached,
             changed,
             installed,
+            temporary,
             lost,
             diverted,
             uncovered,
@@ -708,6 +709,14 @@ impl<'a> Supervisor<'a> {
         let is_private = |dir: &&AbsPath| plan.piece(dir).is_some_and(Piece::is_layered);
         let dirs = self.launch.program_dirs.iter().filter(is_private);
         dirs.flat_map(|dir| self.views.new_programs(dir, since)).collect()
+    }
+
+    /// The files that are left in private directories for temporary files.
+    fn temporary(&self) -> Vec<AbsPath> {
+        let pieces = self.launch.plan.pieces.iter();
+        let dirs = pieces.filter(|piece| matches!(piece.why, Cause::Temporary));
+        let here = dirs.filter(|_| self.changed && self.landlock_only.is_none());
+        here.flat_map(|piece| self.views.files(&piece.path)).collect()
     }
 
     fn failed(&self, step: Step, error: io::Error) -> SandboxError {

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use model::{AbsPath, Plan};
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
+use rustix::fs::{AtFlags, Dir, DirEntry, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags};
 use rustix::io::Errno;
 
 /// The trees of a run, by the paths they are mounted at.
@@ -166,6 +166,22 @@ impl Views {
                 (file && is_new(name)?).then(|| dir.join(name))
             });
             Some(names.collect())
+        };
+        list().unwrap_or_default()
+    }
+
+    /// The regular files directly in a private directory.
+    pub(crate) fn files(&self, dir: &AbsPath) -> Vec<AbsPath> {
+        let list = || {
+            let (tree, rest) = self.find(dir)?;
+            let place = self.directory(tree, rest).ok()?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let place = rustix::fs::openat(place, ".", flags, Mode::empty()).ok()?;
+            let entries = Dir::read_from(place).ok()?.filter_map(Result::ok).take(MOST_LISTED);
+            let files = entries.filter(|entry| entry.file_type().is_file());
+            let name =
+                |entry: &DirEntry| OsStr::from_bytes(entry.file_name().to_bytes()).to_owned();
+            Some(files.map(|entry| dir.join(&name(&entry))).collect())
         };
         list().unwrap_or_default()
     }
