@@ -101,6 +101,14 @@ impl Later {
                 Err(_) => found.push(aside(path, "a file that cannot be judged appeared")),
             }
         }
+        // A commit has files there, never a directory.
+        let replaced = self.0.iter().filter(|was| was.path.is_dir() && !was.path.is_symlink());
+        let replaced = replaced.filter(|was| std::fs::remove_dir(&was.path).is_err());
+        found.extend(
+            replaced.map(|was| {
+                aside(&was.path, "a directory appeared in the place of a protected file")
+            }),
+        );
         let removed: Vec<_> = self.0.iter().filter(|was| was.is_removed()).collect();
         let contents: Vec<_> = changed
             .iter()

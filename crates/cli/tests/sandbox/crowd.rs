@@ -58,7 +58,7 @@ fn start(env: &TestEnv, number: usize) -> Child {
     let script = format!(
         "mkdir work-{number} && echo x > work-{number}/x && git status --porcelain > work-{number}/s; \
          echo x > .envrc; echo x > .git/config; mv .git work-{number}/git; rm -rf .claude; \
-         echo x > .bashrc; mkdir .idea; mv work-{number} .codex; ln -s /etc/passwd .exrc; \
+         echo x > .bashrc; echo x > .zshrc; mv work-{number} .codex; ln -s /etc/passwd .profile; \
          test \"$(cat work-{number}/x)\" = x && test ! -s work-{number}/s && \
          rm -r work-{number} && exit {number}"
     );

@@ -383,7 +383,7 @@ fn learning_prints_what_would_have_been_enough() {
             mkdir -p {outside}/new && echo x > {outside}/new/file"
         );
         let protected = "echo x > ringwall.toml; echo x > .claude/settings.json; echo x > .envrc
-            mkdir -p sub/.cursor; echo x > ~/.bashrc; echo x > ~/.ssh/rc";
+            mkdir -p sub/.cursor; echo x > sub/.cursor/mcp.json; echo x > ~/.bashrc; echo x > ~/.ssh/rc";
         let ran = env.run(&["--learn"], &format!("{protected}\n{wanted}\necho end"));
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "end\n"), "{ran:?}");
         assert!(ran.violations().iter().all(|event| event["class"] == "deny"), "{ran:?}");

@@ -22,6 +22,19 @@ fn kept(ran: &RunOutput) -> Vec<String> {
     files.map(name).collect()
 }
 
+#[test]
+fn a_directory_does_not_take_the_place_of_a_file() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.write("project/.exrc", "user\n");
+        for inside in ["", "; echo x > .exrc/x"] {
+            let ran = env.run(&[], &format!("rm .exrc; mkdir .exrc{inside}"));
+            assert_eq!(env.read("project/.exrc"), "user\n", "{ran:?}");
+            assert!(!ran.events("tampering").is_empty(), "{ran:?}");
+        }
+    }
+}
+
 fn assert_clean(env: &TestEnv, ran: &RunOutput) {
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(ran.violations().is_empty() && ran.events("tampering").is_empty(), "{ran:?}");
