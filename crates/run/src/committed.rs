@@ -3,7 +3,9 @@
 //! A run can write objects and references. So where a search begins is recorded before it, every
 //! object is checked against its id, and commits that a run made do not count in later runs either:
 //! at the end of each run the references that it moved are noted in the state directory, with what
-//! they were. What an agent committed counts once the user has committed on top of it.
+//! they were, and everything in repositories that were not there before. Of runs that go on, or were
+//! killed, the note says where the references were (see [`crate::note`]). What an agent committed counts
+//! once the user has committed on top of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -13,14 +15,17 @@ use std::time::{Duration, Instant};
 
 use facts::git_objects::{Found, History, ObjectId, ObjectStore, Version};
 use facts::{Step, Visit, read_bytes};
-use model::{AbsPath, Digest};
+use model::AbsPath;
 use plan::{Entry, Mark, Marked};
 use serde::{Deserialize, Serialize};
 
 use crate::lossless;
+use crate::note;
 
-/// The directory of notes about commits, in the state directory.
+/// The directory of notes about commits, in the state directory, and the list of those that runs made. It
+/// is one for all repositories: a repository can be moved, and a commit has one name everywhere.
 const PLACE: &str = "commits";
+const MADE: &str = "made";
 /// The largest list of references that is read.
 const LARGEST: usize = 64 << 20;
 /// How many repositories of a workspace are looked at.
@@ -85,7 +90,13 @@ impl Committed {
             let wanted: Vec<_> =
                 paths.iter().map(|(path, version)| (path.as_path(), *version)).collect();
             let store = ObjectStore::open(&repository.common);
-            let history = History::new(&store, repository.ids(), repository.made(state));
+            let mut made = made(state);
+            for note in note::others(state) {
+                for (id, was) in repository.made_since(&note) {
+                    made.entry(id).or_default().extend(was);
+                }
+            }
+            let history = History::new(&store, repository.ids(), made);
             let mut answers = history.find(&wanted, until).into_iter();
             for (file, found) in files.iter().zip(&mut found) {
                 if belongs(&file) {
@@ -97,8 +108,16 @@ impl Committed {
     }
 
     /// Notes which references were moved since, and what they were. Commits that were there before are
-    /// no run's.
-    pub(crate) fn record(&self, state: &Path) {
+    /// no run's. `gits` are the git directories that are there now: what is in one that was not there
+    /// before is not the user's.
+    pub(crate) fn record<'a>(&self, state: &Path, gits: impl Iterator<Item = &'a AbsPath>) {
+        for git in gits {
+            let top = git.as_path().parent().unwrap_or(git.as_path());
+            let repository = Repository::read(top).or_else(|| Repository::bare(git.as_path()));
+            let Some(repository) = repository.filter(|it| !self.knows(it)) else { continue };
+            let lines = repository.references.values().map(|id| format!("{id}\n"));
+            note_made(state, &lines.collect::<String>());
+        }
         for before in &self.0 {
             let Some(now) = Repository::read(&before.top) else { continue };
             let known: BTreeSet<_> = before.references.values().collect();
@@ -119,8 +138,16 @@ impl Committed {
                 let all = || before.references.values().cloned().collect::<Vec<_>>().join(" ");
                 format!("{id} {}\n", was.cloned().unwrap_or_else(all))
             });
-            before.note(state, &lines.collect::<String>());
+            note_made(state, &lines.collect::<String>());
         }
+    }
+
+    fn knows(&self, repository: &Repository) -> bool {
+        self.of(repository).is_some()
+    }
+
+    fn of(&self, repository: &Repository) -> Option<&Repository> {
+        self.0.iter().find(|it| it.common == repository.common)
     }
 
     /// The innermost repository around a path.
@@ -151,35 +178,51 @@ impl Repository {
         ids.into_iter().filter_map(|id| ObjectId::parse(id.as_bytes())).collect()
     }
 
-    /// Where the commits of runs are noted.
-    fn place(&self, state: &Path) -> PathBuf {
-        let digest = Digest::of(self.common.as_os_str().as_encoded_bytes());
-        state.join(PLACE).join(digest.to_string())
+    /// A repository without a checkout.
+    fn bare(git: &Path) -> Option<Self> {
+        let common = git.canonicalize().ok().filter(|git| facts::is_repository(git))?;
+        let references = references(&common, &common);
+        Some(Self { top: git.to_path_buf(), common, references })
     }
 
-    /// The commits that runs made, with those that came before.
-    fn made(&self, state: &Path) -> BTreeMap<ObjectId, Vec<ObjectId>> {
-        let mut made: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
-        let text = read_bytes(&self.place(state), LARGEST).unwrap_or_default();
-        for line in text.split(|byte| *byte == b'\n') {
-            let mut ids = line.split(|byte| *byte == b' ').map(ObjectId::parse);
-            if let Some(Some(id)) = ids.next() {
-                made.entry(id).or_default().extend(ids.flatten());
-            }
+    /// What another run, which has not come to its end, may have made of what is here.
+    fn made_since(&self, other: &note::Other) -> BTreeMap<ObjectId, Vec<ObjectId>> {
+        let parse = |id: &String| ObjectId::parse(id.as_bytes());
+        let before = match other.committed.of(self) {
+            Some(before) => before.ids(),
+            // It was not there when that run began.
+            None if other.may_write(&self.top) => Vec::new(),
+            None => return BTreeMap::new(),
+        };
+        let moved = self.references.values().filter_map(parse).filter(|id| !before.contains(id));
+        moved.map(|id| (id, before.clone())).collect()
+    }
+}
+
+/// The commits that runs made, with those that came before.
+fn made(state: &Path) -> BTreeMap<ObjectId, Vec<ObjectId>> {
+    let mut made: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
+    let text = read_bytes(&state.join(PLACE).join(MADE), LARGEST).unwrap_or_default();
+    for line in text.split(|byte| *byte == b'\n') {
+        let mut ids = line.split(|byte| *byte == b' ').map(ObjectId::parse);
+        if let Some(Some(id)) = ids.next() {
+            made.entry(id).or_default().extend(ids.flatten());
         }
-        made
     }
+    made
+}
 
-    fn note(&self, state: &Path, lines: &str) {
-        let mut options = std::fs::OpenOptions::new();
-        options.append(true).create(true).mode(0o600);
-        let place = self.place(state);
-        let dir = state.join(PLACE);
-        let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir);
-        let file = made.and_then(|()| options.open(place));
-        // Without the note, a later run would take these commits for the user's.
-        let _ = file.and_then(|mut file| file.write_all(lines.as_bytes()));
+fn note_made(state: &Path, lines: &str) {
+    if lines.is_empty() {
+        return;
     }
+    let mut options = std::fs::OpenOptions::new();
+    options.append(true).create(true).mode(0o600);
+    let dir = state.join(PLACE);
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&dir);
+    let file = made.and_then(|()| options.open(dir.join(MADE)));
+    // Without the note, a later run would take these commits for the user's.
+    let _ = file.and_then(|mut file| file.write_all(lines.as_bytes()));
 }
 
 /// All references of a repository, with what is checked out and what is stashed. `refs/replace` says

@@ -284,6 +284,38 @@ impl LinkedWorktree {
     }
 }
 
+/// A run that goes on, or was killed.
+pub(crate) struct Other {
+    /// The repositories that it found.
+    pub(crate) committed: Committed,
+    workspace: Option<AbsPath>,
+    grants: Vec<AbsPath>,
+}
+
+impl Other {
+    /// Whether it may write at a path.
+    pub(crate) fn may_write(&self, path: &Path) -> bool {
+        let mut own = self.workspace.iter().chain(&self.grants);
+        AbsPath::lexical(path).is_ok_and(|path| own.any(|own| path.is_within(own)))
+    }
+}
+
+/// Every run with a note that can change files.
+pub(crate) fn others(state_dir: &Path) -> Vec<Other> {
+    let entries = state_dir.join(PLACE).read_dir().into_iter().flatten().flatten();
+    let read = |entry: std::fs::DirEntry| {
+        let small = entry.metadata().is_ok_and(|found| found.is_file() && found.len() <= LARGEST);
+        let text = small.then(|| std::fs::read(entry.path()).ok()).flatten()?;
+        let note: Note = serde_json::from_slice(&text).ok()?;
+        (note.version == VERSION && note.level >= Level::Readwrite).then(|| Other {
+            committed: note.committed,
+            workspace: note.workspace.path(),
+            grants: note.grants.iter().filter_map(|(place, _)| place.path()).collect(),
+        })
+    };
+    entries.filter_map(read).collect()
+}
+
 /// A run that did not come to its end, and what was found of it.
 #[derive(Debug, Clone)]
 pub struct Recovered {

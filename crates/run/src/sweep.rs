@@ -118,12 +118,13 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
     });
     let added: Vec<_> = added.collect();
     let own = worktree.map(|worktree| &worktree.own);
+    let there = gits.iter().copied().chain(now.heads.iter());
+    run.committed.record(run.state_dir, there);
     for git in gits.into_iter().chain(bare).chain(own).chain(&added) {
         found.extend(git_state::sweep(git, unfinished, since));
     }
     // The innermost first: the directories above it must still be accessible.
     opened.into_iter().rev().for_each(Opened::close);
-    run.committed.record(run.state_dir);
     if let Some(worktree) = worktree {
         found.extend(foreign_references(worktree));
         found.extend(foreign_parts(worktree));

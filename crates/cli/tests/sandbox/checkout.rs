@@ -1,7 +1,9 @@
 //! Names that act at once, such as agents' settings: git checks out what the user has committed, and
 //! whatever else unpacks such files gets them put aside.
 
-use fixtures::{RunOutput, TestEnv, has_python, users};
+use std::process::Stdio;
+
+use fixtures::{RunOutput, TestEnv, eventually, has_python, users};
 
 /// Two branches that differ in names that act at once: changed, added, removed and executable ones.
 const REPOSITORY: &str = "git init -q -b main . && mkdir -p .claude/hooks .cursor/rules && \
@@ -195,6 +197,54 @@ fn ringwalls_own_file_is_not_checked_out() {
             assert_eq!(text(&env, "ringwall.toml"), before, "{ran:?}");
             assert!(ran.stderr.contains(said), "{}", ran.stderr);
             env.prepare("git switch -qf main");
+        }
+    }
+}
+
+/// Commits a file by plumbing, which no hook and no checkout sees, and names the commit.
+const COMMIT_BY_PLUMBING: &str = "commit() { b=$(echo EVIL | git hash-object -w --stdin)
+    export GIT_INDEX_FILE=.git/ix; git read-tree HEAD; git update-index --add --cacheinfo 100644,$b,.envrc
+    c=$(git commit-tree -p HEAD -m x $(git write-tree)); unset GIT_INDEX_FILE
+    mkdir -p .git/refs/remotes/origin; echo $c > .git/refs/remotes/origin/evil; }\n";
+
+const CHECK_OUT: &str = "git checkout -q origin/evil -- .envrc; true";
+
+#[test]
+fn what_is_in_a_repository_that_a_run_made_is_not_the_users() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        let make = "git init -q; echo q > q; git add q; git commit -qm q";
+        env.run(&[], &format!("mkdir sub; cd sub; {make}; {COMMIT_BY_PLUMBING}commit"));
+        // Where it is does not matter either.
+        for dir in ["sub", "moved"] {
+            let ran = env.run(&[], &format!("cd {dir}; {CHECK_OUT}"));
+            assert!(text(&env, &format!("{dir}/.envrc")).is_none(), "{ran:?}");
+            assert_eq!(ran.events("kept_aside").len(), 1, "{ran:?}");
+            env.prepare("[ ! -e sub ] || mv sub moved");
+        }
+    }
+}
+
+#[test]
+fn what_a_run_commits_that_goes_on_or_was_killed_is_not_the_users() {
+    for who in users() {
+        for ending in ["goes on", "was killed"] {
+            let env = TestEnv::new(who);
+            env.prepare("git init -q -b main .; echo a > a.txt; git add -A; git commit -qm one");
+            let script = format!("{COMMIT_BY_PLUMBING}commit; touch ready; sleep 1000");
+            let mut command = env.command(env.binary());
+            command.args(["run", "--", "/bin/bash", "-c", &script]);
+            let mut other = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            eventually(|| env.path("project/ready").exists().then_some(()));
+            if ending == "was killed" {
+                other.kill().unwrap();
+                other.wait().unwrap();
+            }
+            let ran = env.run(&[], CHECK_OUT);
+            other.kill().unwrap();
+            other.wait().unwrap();
+            assert!(text(&env, ".envrc").is_none(), "{ending}: {ran:?}");
+            assert_eq!(ran.events("kept_aside").len(), 1, "{ending}: {ran:?}");
         }
     }
 }
