@@ -124,5 +124,8 @@ fn commits_that_do_not_count_are_passed_over() {
     assert_eq!(passed.find(&wanted, later), [false, true, true]);
     assert_eq!(passed.has(one, later), Found::Yes);
     assert_eq!(passed.has(two, later), Found::No);
-    assert_eq!(passed.has(one, Instant::now().checked_sub(Duration::from_secs(1)).unwrap()), Found::Unknown);
+    assert_eq!(
+        passed.has(one, Instant::now().checked_sub(Duration::from_secs(1)).unwrap()),
+        Found::Unknown
+    );
 }
