@@ -144,15 +144,22 @@ fn ordinary_names_beside_them_are_written() {
 #[test]
 fn a_toolchain_is_chosen_by_version_and_not_by_path() {
     let armed = "mkdir -p sub; printf '[toolchain]\\npath = \"evil\"\\n' > rust-toolchain.toml
-        echo 'ruby path:./evil' > sub/.tool-versions; ln -s sub/.tool-versions Rust-Toolchain";
+        echo 'ruby path:./evil' > sub/.tool-versions; ln -s sub/.tool-versions Rust-Toolchain
+        echo 'python ../../../evil' > .tool-versions; echo ../../../evil > .python-version";
     for who in users() {
         let env = TestEnv::new(who);
         let ran = env.run(&[], armed);
-        for name in ["rust-toolchain.toml", "sub/.tool-versions", "Rust-Toolchain"] {
+        for name in [
+            "rust-toolchain.toml",
+            "sub/.tool-versions",
+            "Rust-Toolchain",
+            ".tool-versions",
+            ".python-version",
+        ] {
             let gone = env.path(&format!("project/{name}")).symlink_metadata().is_err();
             assert!(gone, "{name}: {ran:?}");
         }
-        assert_eq!(ran.events("tampering").len(), 3, "{ran:?}");
+        assert_eq!(ran.events("tampering").len(), 5, "{ran:?}");
         // An ordinary one can be changed, and what it becomes is judged.
         let env = TestEnv::new(who);
         let file = env.write("project/rust-toolchain.toml", "[toolchain]\nchannel = \"1.90\"\n");
