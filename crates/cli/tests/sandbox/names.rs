@@ -21,6 +21,12 @@ const ACTING: &[&str] = &[
     ".cursor/mcp.json",
     ".bashrc",
     "sub/.inputrc",
+    ".bash_aliases",
+    ".ssh/rc",
+    ".xsessionrc",
+    "_darcs/prefs/defaults",
+    ".amazonq/mcp.json",
+    ".pam_environment",
 ];
 
 /// Each acts when the user does something with a tool.
@@ -43,6 +49,12 @@ const LATER: &[&str] = &[
     ".vscode/settings.json",
     ".devcontainer/devcontainer.json",
     ".cargo/config.toml",
+    ".cargo/env",
+    ".vim/vimrc",
+    ".config/nvim/init.lua",
+    ".emacs.d/init.el",
+    ".lazygit.yml",
+    ".vs/tasks.vs.json",
 ];
 
 /// What agents write all the time, or what acts on no one.
@@ -56,6 +68,9 @@ const ORDINARY: &[&str] = &[
     ".kiro/specs/x/design.md",
     ".jj/repo/store/type",
     ".yarn/cache/x.zip",
+    ".amazonq/rules/style.md",
+    ".vim/notes",
+    ".python-version",
     "node_modules/x/.husky/pre-commit",
     "node_modules/x/.pre-commit-config.yaml",
 ];
@@ -138,6 +153,38 @@ fn ordinary_names_beside_them_are_written() {
         for name in ORDINARY {
             assert_eq!(env.read(&format!("project/{name}")), "stable\n", "{ran:?}");
         }
+    }
+}
+
+/// Start files of shells, sessions and editors, where a run can write in the home directory.
+#[test]
+fn start_files_are_not_written_in_the_home_directory() {
+    let names = [
+        ".bash_aliases",
+        ".cshrc",
+        ".kshrc",
+        ".cargo/env",
+        ".xsessionrc",
+        ".pam_environment",
+        ".emacs",
+        ".emacs.d/init.el",
+        ".vim/vimrc",
+        ".config/nvim/init.lua",
+        ".ssh/authorized_keys",
+        ".ssh/config",
+        ".ssh/rc",
+    ];
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[violation]\naction = \"deny\"\n");
+        let ran = env.run(&["--level", "full"], &format!("cd ~; {}", write_all(&names)));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for name in names {
+            assert!(!env.path(&format!("home/{name}")).exists(), "{name}: {ran:?}");
+        }
+        // A home directory of the run's own is the run's.
+        let ran = env.run(&[], "mkdir -p ~/.cargo; echo x > ~/.cargo/env; cat ~/.cargo/env");
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "x\n"), "{ran:?}");
     }
 }
 
