@@ -81,6 +81,7 @@ const SHELL: &str = "a shell runs it on entering the directory";
 const RC: &str = "a shell or tool reads it when it starts";
 const CONSOLE: &str = "an interpreter or debugger runs it when it starts there";
 const SOURCED: &str = "the start files of a shell read it";
+const PYTHON: &str = "python runs it whenever it starts";
 const SSH: &str = "ssh or its server acts on it at the next connection";
 const TOOL: &str = "a tool that is started there runs what it names";
 const SESSION: &str = "the session or a terminal runs it when it starts";
@@ -392,6 +393,10 @@ const NAMES: &[ProtectedName] = &[
     project(&[".kshrc"], RC),
     project(&[".mkshrc"], RC),
     project(&[".shrc"], RC),
+    // Of the user's own packages. A project's `.venv` is for the project alone.
+    tree(&[".local", "lib", "*", "site-packages", "*.pth"], PYTHON),
+    tree(&[".local", "lib", "*", "site-packages", "usercustomize.py"], PYTHON),
+    tree(&[".local", "lib", "*", "site-packages", "sitecustomize.py"], PYTHON),
     project(&[".ssh", "authorized_keys"], SSH),
     project(&[".ssh", "authorized_keys2"], SSH),
     project(&[".ssh", "config"], SSH),
@@ -700,6 +705,7 @@ mod tests {
             "/home/u/.cargo/env",
             "/home/u/.ssh/authorized_keys",
             "/home/u/.ssh/rc",
+            "/home/u/.local/lib/python3.11/site-packages/a.pth",
             "/home/u/.emacs.d/init.el",
             "/home/u/.config/nvim/lua/x.lua",
             "/home/u/.vim/plugin/x.vim",
@@ -739,6 +745,8 @@ mod tests {
             "/p/.roo/rules/style.md",
             "/p/.amazonq/rules/style.md",
             "/p/.ssh/known_hosts",
+            "/p/.venv/lib/python3.11/site-packages/a.pth",
+            "/home/u/.local/lib/python3.11/site-packages/a/a.py",
             "/p/.emacs.d/notes.org",
             "/p/.vs/slnx.sqlite",
             "/p/.clinerules/style.md",

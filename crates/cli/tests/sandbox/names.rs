@@ -173,6 +173,7 @@ fn start_files_are_not_written_in_the_home_directory() {
         ".ssh/authorized_keys",
         ".ssh/config",
         ".ssh/rc",
+        ".local/lib/python3.11/site-packages/a.pth",
     ];
     for who in users() {
         let env = TestEnv::new(who);
@@ -183,8 +184,12 @@ fn start_files_are_not_written_in_the_home_directory() {
             assert!(!env.path(&format!("home/{name}")).exists(), "{name}: {ran:?}");
         }
         // A home directory of the run's own is the run's.
-        let ran = env.run(&[], "mkdir -p ~/.cargo; echo x > ~/.cargo/env; cat ~/.cargo/env");
-        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "x\n"), "{ran:?}");
+        let ran = env.run(
+            &[],
+            "mkdir -p ~/.cargo; echo x > ~/.cargo/env; cat ~/.cargo/env
+            d=~/.local/lib/python3.11/site-packages; mkdir -p $d; echo y > $d/a.pth; cat $d/a.pth",
+        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "x\ny\n"), "{ran:?}");
     }
 }
 
