@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, ByteSize, Origin, PrivateLayer, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Origin, PrivateLayer, Record, Verdict, printed_word, shell_word};
 use plan::toolchain::PROGRAM_DIRS;
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{
@@ -653,7 +653,7 @@ fn keep_old(place: &Path, name: &str, text: &[u8], path: &str) -> Option<String>
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).open(&old).ok()?;
     file.write_all(text).ok()?;
-    Some(format!("diff {} {}", shell_word(&old.display().to_string()), shell_word(path)))
+    Some(format!("diff {} {}", printed_word(&old.display().to_string()), printed_word(path)))
 }
 
 /// A limit that ended the run, and those that the kernel enforced while it went on.
