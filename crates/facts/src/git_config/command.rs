@@ -147,8 +147,7 @@ fn left_open(named: &Named) -> Option<Named> {
     let path = PathBuf::from(OsString::from_vec(open));
     let name = path.file_name()?.as_bytes();
     let said = name.iter().any(|byte| !b"*.".contains(byte));
-    (said && path.as_os_str() != named.path.as_os_str() || said && text.contains(&b'*'))
-        .then_some(Named { path, role: named.role })
+    (said && path.as_os_str() != named.path.as_os_str()).then_some(Named { path, role: named.role })
 }
 
 /// The files that a path with `*` in it stands for. A path without one is itself.
@@ -156,7 +155,9 @@ pub fn spread(path: &Path) -> Vec<PathBuf> {
     let mut paths = vec![PathBuf::new()];
     for part in path {
         if !part.as_bytes().contains(&b'*') {
-            paths.iter_mut().for_each(|path| path.push(part));
+            for path in &mut paths {
+                path.push(part);
+            }
             continue;
         }
         let there = paths.iter().flat_map(|dir| dir.read_dir().into_iter().flatten().flatten());
