@@ -154,7 +154,7 @@ impl From<SetupError> for Error {
                 let in_file = |problem: &Problem| problem.origin.file().is_some();
                 // A flag that was mistyped here has nothing to do with the hook.
                 let affects_hook = error.problems.iter().any(in_file);
-                let hint = affects_hook.then_some("all agent calls are denied until this is fixed");
+                let hint = affects_hook.then_some("an agent that is guarded with this file has all calls denied until it is fixed");
                 Self {
                     problems: error.problems.iter().map(ToString::to_string).collect(),
                     hints: hint.into_iter().map(Into::into).collect(),
