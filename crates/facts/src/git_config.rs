@@ -4,6 +4,7 @@
 //! git itself would reject. Calling a file harmless is strict: only what git writes without being
 //! asked, in the way git writes it, is harmless.
 
+mod command;
 mod named;
 mod parse;
 mod users;
@@ -11,6 +12,7 @@ mod users;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
+pub use command::spread;
 pub use named::{Named, Role, named_files, own_files, users_files};
 use parse::{Config, Line, parse};
 pub use users::users_settings;

@@ -9,6 +9,7 @@ pub mod git_objects;
 mod places;
 mod resolve;
 mod text;
+mod users_file;
 mod walk;
 
 use model::{Facts, Query};
@@ -17,6 +18,7 @@ pub use git::{git_root, is_repository, linked_git_dir, other_checkouts};
 pub use places::{Places, PlacesError};
 pub use resolve::{Elsewhere, Resolver};
 pub use text::{LARGEST_TEXT, read_bytes, read_small};
+pub use users_file::open_users_file;
 pub use walk::{PATH_MAX, Step, Visit, open_directory, walk, walk_deep};
 
 /// Answers all questions at once.

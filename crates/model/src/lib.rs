@@ -47,7 +47,7 @@ pub use plan::{
 };
 pub use publication::{Publication, PublicationError};
 pub use quantity::{ByteSize, ByteSizeError};
-pub use quote::shell_word;
+pub use quote::{printed_word, shell_word, toml_string};
 pub use record::Record;
 pub use remedy::Remedy;
 pub use rule::Rule;

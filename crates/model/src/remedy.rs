@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Serialize, Serializer};
 
-use crate::{Access, DomainRule, Origin, shell_word};
+use crate::{Access, DomainRule, Origin, printed_word};
 
 /// What to do about a denial. Serialized as the sentence that people and agents read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,15 +79,15 @@ impl Remedy {
     pub fn command(&self) -> Option<String> {
         match self {
             Self::Grant { access, path, .. } => {
-                let path = shell_word(&path.display().to_string());
+                let path = printed_word(&path.display().to_string());
                 Some(format!("ringwall grant {access} {path}"))
             }
             Self::GrantUnix { path, .. } => {
-                let path = shell_word(&path.display().to_string());
+                let path = printed_word(&path.display().to_string());
                 Some(format!("ringwall grant unix {path}"))
             }
             Self::GrantDomain { rule, .. } => {
-                Some(format!("ringwall grant domain {}", shell_word(&rule.to_string())))
+                Some(format!("ringwall grant domain {}", printed_word(&rule.to_string())))
             }
             Self::GrantPort { port, .. } => Some(format!("ringwall grant port {port}")),
             Self::Quoted { command, .. } => command.clone(),

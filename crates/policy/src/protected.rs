@@ -80,6 +80,10 @@ const CARGO: &str = "cargo runs linkers, wrappers and runners it names";
 const SHELL: &str = "a shell runs it on entering the directory";
 const RC: &str = "a shell or tool reads it when it starts";
 const CONSOLE: &str = "an interpreter or debugger runs it when it starts there";
+const SOURCED: &str = "the start files of a shell read it";
+const PYTHON: &str = "python runs it whenever it starts";
+const SSH: &str = "ssh or its server acts on it at the next connection";
+const TOOL: &str = "a tool that is started there runs what it names";
 const SESSION: &str = "the session or a terminal runs it when it starts";
 
 const fn tree(path: &'static [&'static str], why: &'static str) -> ProtectedName {
@@ -367,6 +371,56 @@ const NAMES: &[ProtectedName] = &[
     later(&["pnpmfile.js"], PNPM),
     later(&[".cargo", "config.toml"], CARGO),
     later(&[".cargo", "config"], CARGO),
+    project(&["codebuff.json"], AGENT),
+    project(&[".amazonq", "agents"], AGENT),
+    project(&[".amazonq", "cli-agents"], AGENT),
+    project(&[".amazonq", "default.json"], AGENT),
+    project(&[".amazonq", "mcp.json"], AGENT),
+    project(&[".amazonq", "prompts"], AGENT),
+    ProtectedName {
+        acts: Acts::Repository,
+        ..project(&["_darcs", "prefs", "defaults"], REPOSITORY)
+    },
+    ProtectedName { acts: Acts::Repository, ..project(&[".sl", "config"], REPOSITORY) },
+    ProtectedName { acts: Acts::Repository, ..project(&[".git", "sl", "config"], REPOSITORY) },
+    ProtectedName { acts: Acts::Repository, ..project(&[".pijul", "config"], REPOSITORY) },
+    ProtectedName { acts: Acts::Repository, ..project(&[".git", "lazygit.yml"], REPOSITORY) },
+    project(&[".bash_aliases"], RC),
+    later(&[".cargo", "env"], SOURCED),
+    later(&[".cargo", "env.fish"], SOURCED),
+    project(&[".cshrc"], RC),
+    project(&[".tcshrc"], RC),
+    project(&[".kshrc"], RC),
+    project(&[".mkshrc"], RC),
+    project(&[".shrc"], RC),
+    // Of the user's own packages. A project's `.venv` is for the project alone.
+    tree(&[".local", "lib", "*", "site-packages", "*.pth"], PYTHON),
+    tree(&[".local", "lib", "*", "site-packages", "usercustomize.py"], PYTHON),
+    tree(&[".local", "lib", "*", "site-packages", "sitecustomize.py"], PYTHON),
+    project(&[".ssh", "authorized_keys"], SSH),
+    project(&[".ssh", "authorized_keys2"], SSH),
+    project(&[".ssh", "config"], SSH),
+    project(&[".ssh", "environment"], SSH),
+    project(&[".ssh", "rc"], SSH),
+    project(&[".xsessionrc"], SESSION),
+    project(&[".gnomerc"], SESSION),
+    project(&[".pam_environment"], SESSION),
+    later(&[".emacs"], EDITOR),
+    later(&[".emacs.el"], EDITOR),
+    later(&[".emacs.d", "init.el"], EDITOR),
+    later(&[".emacs.d", "early-init.el"], EDITOR),
+    later(&[".config", "emacs"], EDITOR),
+    later(&[".vim", "vimrc"], EDITOR),
+    later(&[".vim", "gvimrc"], EDITOR),
+    later(&[".vim", "plugin"], EDITOR),
+    later(&[".vim", "autoload"], EDITOR),
+    later(&[".vim", "ftplugin"], EDITOR),
+    later(&[".vim", "after"], EDITOR),
+    later(&[".vim", "pack"], EDITOR),
+    later(&[".config", "nvim"], EDITOR),
+    later(&[".config", "helix"], EDITOR),
+    later(&[".vs", "*.vs.json"], EDITOR),
+    later(&[".lazygit.yml"], TOOL),
 ];
 
 /// All protected names.
@@ -647,6 +701,18 @@ mod tests {
             "/p/repo.git/config",
             "/p/.con\u{fb01}g/git/config",
             "/p/.claude/\u{17f}ettings.json",
+            "/home/u/.bash_aliases",
+            "/home/u/.cargo/env",
+            "/home/u/.ssh/authorized_keys",
+            "/home/u/.ssh/rc",
+            "/home/u/.local/lib/python3.11/site-packages/a.pth",
+            "/home/u/.emacs.d/init.el",
+            "/home/u/.config/nvim/lua/x.lua",
+            "/home/u/.vim/plugin/x.vim",
+            "/p/.git/lazygit.yml",
+            "/p/_darcs/prefs/defaults",
+            "/p/.vs/tasks.vs.json",
+            "/p/.amazonq/mcp.json",
         ] {
             assert!(is_protected(path), "{path}");
         }
@@ -677,6 +743,12 @@ mod tests {
             "/p/AGENTS.md",
             "/p/.kiro/specs/x/design.md",
             "/p/.roo/rules/style.md",
+            "/p/.amazonq/rules/style.md",
+            "/p/.ssh/known_hosts",
+            "/p/.venv/lib/python3.11/site-packages/a.pth",
+            "/home/u/.local/lib/python3.11/site-packages/a/a.py",
+            "/p/.emacs.d/notes.org",
+            "/p/.vs/slnx.sqlite",
             "/p/.clinerules/style.md",
             "/p/.jj/repo/store/type",
             "/p/.hg/dirstate",

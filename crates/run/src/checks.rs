@@ -110,7 +110,9 @@ pub(crate) fn grant_certificates(setup: &mut Setup) {
     for (name, file) in plan::certificate_files(&environment) {
         let found = setup.resolver.borrow_mut().resolve(&file);
         let Ok(path) = found else { continue };
-        if !file.is_absolute() || !holds_certificates(path.as_path()) {
+        // What is in the workspace is seen there. A link in it may be a run's.
+        let own = setup.context.workspace.as_path();
+        if !file.is_absolute() || file.starts_with(own) || !holds_certificates(path.as_path()) {
             continue;
         }
         let origin = Origin::Environment(name.clone());

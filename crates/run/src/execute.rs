@@ -8,7 +8,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-use model::{AbsPath, ByteSize, Origin, Record, Verdict, shell_word};
+use model::{AbsPath, ByteSize, Origin, Record, Verdict, printed_word, shell_word};
 use plan::toolchain::PROGRAM_DIRS;
 use policy::{OnAuditFailure, ViolationAction};
 use sandbox::{
@@ -18,7 +18,7 @@ use sandbox::{
 use crate::build_files::BuildFileChange;
 use crate::checkout;
 use crate::events::{Changed, Class, Ending, Event, KeptAside, Tampering, Violation};
-use crate::frozen::Identity;
+use crate::frozen::{Compared, Identity};
 use crate::git_locks;
 use crate::kept::Keeper;
 use crate::monitor::{Monitor, Sink};
@@ -31,7 +31,7 @@ use crate::references::Moved;
 use crate::report::{NOT_FOUND, Report, STOPPED, ending};
 use crate::request::{Error, Request};
 use crate::suspects::Suspect;
-use crate::sweep::{self, Swept};
+use crate::sweep::{self, Left, Swept};
 
 /// Runs a command in this process and waits for its end. `events` gets every event as it happens.
 ///
@@ -119,19 +119,22 @@ impl Run<'_> {
         let ended = sandbox::run(&launch, prefork, &mut monitor);
         // Also if there was no run.
         begin();
-        let Begun { note, failed, notices: more, .. } = begun.into_inner();
+        let Begun { mut note, failed, notices: more, .. } = begun.into_inner();
         notices.extend(more);
         if let Some(error) = failed {
             return Err(error);
         }
         let mut outcome = match ended {
             Ok(outcome) => outcome,
-            Err(error) => return Err(self.failed(&mut monitor, &error, recovered, notices)),
+            Err(error) => {
+                return Err(self.failed(&mut monitor, &error, recovered, (notices, note)));
+            }
         };
         drop(canary);
         monitor.close_network();
         report_limits(&mut monitor, &outcome);
         let mut found = self.what_is_left(&mut monitor, &mut outcome);
+        found.leave_unfinished(&mut note);
         found.tampering.append(&mut recovered);
         notices.extend(private_files::installed(&plan.layer, &outcome.installed));
         notices.extend(private_files::temporary(&outcome.temporary));
@@ -178,12 +181,14 @@ impl Run<'_> {
         monitor: &mut Monitor<'_, '_>,
         error: &SandboxError,
         recovered: Vec<Tampering>,
-        notices: Vec<String>,
+        (notices, mut note): (Vec<String>, Option<note::HeldNote>),
     ) -> Error {
-        let mut failed = Error::from(error);
+        let ran = monitor.available.is_some();
+        let mut failed = if ran { Error::broken(error) } else { Error::from(error) };
         let exit = failed.exit_code();
-        if monitor.available.is_some() {
+        if ran {
             let mut found = self.sweep(monitor, Diverted::default());
+            found.leave_unfinished(&mut note);
             found.tampering.splice(0..0, recovered);
             let ended = (exit, Ending::Failed);
             let report = self.report(monitor, None, ended, Vec::new(), found, notices);
@@ -326,7 +331,7 @@ impl Run<'_> {
         };
         let known = (committed, state_dir);
         checkout::settle(known, &mut diverted, checkout::When::Ended, &mut monitor.settled);
-        let (mut tampering, build) = sweep::sweep(&swept, &mut keeper);
+        let Left { mut tampering, build, whole } = sweep::sweep(&swept, &mut keeper);
         tampering.extend(checkout::keep(&diverted, &mut keeper));
         let stays = diverted.removed.iter().filter(|path| !diverted.files.contains_key(*path));
         monitor.stays = stays.cloned().collect();
@@ -337,7 +342,13 @@ impl Run<'_> {
             None
         });
         let enforcement = monitor.available.as_ref().map(|available| available.enforcement);
-        let compared = frozen.compare(enforcement == Some(Enforcement::Namespaces), self.started);
+        let mounted = enforcement == Some(Enforcement::Namespaces);
+        let compared = if sweep::has_descriptors() {
+            frozen.compare(mounted, self.started)
+        } else {
+            // What cannot be read would look like something else.
+            Compared::default()
+        };
         tampering.extend(compared.tampering);
         if Identity::of(setup.context.workspace.as_path()) != *place {
             let what = "the workspace was moved or replaced while the run went on, so it was not \
@@ -372,7 +383,7 @@ impl Run<'_> {
             monitor.emit(Event::BuildFilesChanged { run, files, more: more_build_files });
         }
         let kept = kept.iter().map(KeptAside::new).collect();
-        Found { tampering, changed, build_files, more_build_files, kept }
+        Found { tampering, changed, build_files, more_build_files, kept, unfinished: !whole }
     }
 
     /// Measures the private layer, and removes what exceeds the limit.
@@ -587,6 +598,17 @@ struct Found {
     build_files: Vec<BuildFileChange>,
     more_build_files: u64,
     kept: Vec<KeptAside>,
+    /// Whether something has to be searched again.
+    unfinished: bool,
+}
+
+impl Found {
+    /// Leaves the note of a run that was not searched to the end.
+    fn leave_unfinished(&self, note: &mut Option<note::HeldNote>) {
+        if self.unfinished {
+            note.take().into_iter().for_each(note::HeldNote::leave);
+        }
+    }
 }
 
 /// What the private caches of a workspace may take, unless configured.
@@ -608,7 +630,7 @@ fn keep_old(place: &Path, name: &str, text: &[u8], path: &str) -> Option<String>
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create_new(true).mode(0o600).open(&old).ok()?;
     file.write_all(text).ok()?;
-    Some(format!("diff {} {}", shell_word(&old.display().to_string()), shell_word(path)))
+    Some(format!("diff {} {}", printed_word(&old.display().to_string()), printed_word(path)))
 }
 
 /// A limit that ended the run, and those that the kernel enforced while it went on.

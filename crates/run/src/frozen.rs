@@ -160,8 +160,8 @@ impl Was {
     /// Puts a configuration without programs in place of one that names programs which it did not
     /// name before. The other is kept under another name.
     fn disarm(&self, clean: &[u8]) -> Tampering {
-        let what = "a git configuration was changed while the run went on, and names a program \
-                    that it did not name before";
+        let what = "a git configuration was changed while the run went on, and has settings that it \
+                    did not have before and that may run a program";
         replace(&self.path, clean, what)
     }
 }

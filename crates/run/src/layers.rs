@@ -146,8 +146,12 @@ impl Held {
         (!removed.is_empty()).then(|| {
             format!(
                 "the private caches of this workspace were larger than `limits.caches` \
-                 ({} of {limit}); removed, oldest first: {}",
-                ByteSize(before).rounded(),
+                 ({}limit {limit}); removed, oldest first: {}",
+                if before == u64::MAX {
+                    String::new()
+                } else {
+                    format!("{}, ", ByteSize(before).rounded())
+                },
                 removed.join(", ")
             )
         })

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bounded::Bounded;
 
-use model::{Access, DomainRule, Host, Sourced, Verdict};
+use model::{Access, DomainRule, Host, Sourced, Verdict, toml_string};
 use policy::{NetworkRules, PathRule};
 
 /// What was denied.
@@ -185,7 +185,7 @@ fn outermost(paths: &BTreeSet<PathBuf>) -> Vec<String> {
             outer.push(path);
         }
     }
-    let rule = |path: &Path| format!("{:?}", PathRule::quote(&path.display().to_string()));
+    let rule = |path: &Path| toml_string(&PathRule::quote(&path.display().to_string()));
     outer.into_iter().map(rule).collect()
 }
 

@@ -93,14 +93,23 @@ struct LinkedWorktree {
 /// The note of a run that goes on. It is removed with this value.
 pub(crate) struct HeldNote {
     path: PathBuf,
+    /// Whether it stays, because the search was not finished.
+    stays: bool,
     /// Locked until this process ends.
     _file: File,
+}
+
+impl HeldNote {
+    /// Leaves the note for the next search.
+    pub(crate) fn leave(mut self) {
+        self.stays = true;
+    }
 }
 
 impl Drop for HeldNote {
     fn drop(&mut self) {
         // Whatever made this process give up, the directory was not searched.
-        if !std::thread::panicking() {
+        if !self.stays && !std::thread::panicking() {
             let _ = std::fs::remove_file(&self.path);
         }
     }
@@ -134,7 +143,7 @@ pub(crate) fn keep(
         let _ = std::fs::remove_file(&new);
         return Err(error);
     }
-    Ok(HeldNote { path, _file: file })
+    Ok(HeldNote { path, stays: false, _file: file })
 }
 
 /// What was found before a run.
@@ -190,7 +199,7 @@ impl Note {
     }
 
     /// Searches as the run would have done at its end.
-    fn sweep(&self, state_dir: &Path, run: &str) -> Option<(Vec<Tampering>, Option<Kept>)> {
+    fn sweep(&self, state_dir: &Path, run: &str) -> Option<Searched> {
         let mut policy = Policy::built_in();
         policy.level.value = self.level;
         let context = Context {
@@ -244,9 +253,11 @@ impl Note {
             since: self.started,
         };
         let mut keeper = Keeper::new(state_dir, run, &self.workspace.0);
-        let (mut found, _) = sweep::sweep(&swept, &mut keeper);
-        found.extend(self.frozen.compare(self.mounted, self.started).tampering);
-        Some((found, keeper.finish().ok().flatten()))
+        let sweep::Left { mut tampering, whole, .. } = sweep::sweep(&swept, &mut keeper);
+        if sweep::has_descriptors() {
+            tampering.extend(self.frozen.compare(self.mounted, self.started).tampering);
+        }
+        Some(Searched { tampering, kept: keeper.finish().ok().flatten(), whole })
     }
 }
 
@@ -316,6 +327,14 @@ pub(crate) fn others(state_dir: &Path) -> Vec<Other> {
     entries.filter_map(read).collect()
 }
 
+/// What a search found later.
+struct Searched {
+    tampering: Vec<Tampering>,
+    kept: Option<Kept>,
+    /// Whether everything was searched.
+    whole: bool,
+}
+
 /// A run that did not come to its end, and what was found of it.
 #[derive(Debug, Clone)]
 pub struct Recovered {
@@ -375,9 +394,12 @@ fn recover_one(state_dir: &Path, path: &Path, within: Option<&[AbsPath]>) -> Opt
         return None;
     }
     let run = path.file_stem().unwrap_or_default().to_string_lossy();
-    let (tampering, kept) = note.sweep(state_dir, &run).unwrap_or_default();
+    let nothing = Searched { tampering: Vec::new(), kept: None, whole: true };
+    let Searched { tampering, kept, whole } = note.sweep(state_dir, &run).unwrap_or(nothing);
     // Only now: if this process ends before, the next one searches again.
-    let _ = std::fs::remove_file(path);
+    if whole {
+        let _ = std::fs::remove_file(path);
+    }
     Some(Recovered {
         workspace: note.workspace.0.display().to_string(),
         started: note.started,

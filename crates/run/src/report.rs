@@ -16,7 +16,7 @@ const LIMIT: u8 = 124;
 /// The exit status of a run that its caller cancelled: as after SIGTERM.
 const CANCELLED: u8 = 143;
 /// The exit status of a run that was killed from outside: as after SIGKILL.
-const KILLED: u8 = 137;
+pub(crate) const KILLED: u8 = 137;
 /// The exit status of a shell if there is no such program.
 pub(crate) const NOT_FOUND: u8 = 127;
 /// The exit status of a shell if a program cannot be run.

@@ -10,7 +10,7 @@ use policy::ViolationAction;
 use sandbox::{Lack, Requested, SandboxError};
 use serde::{Deserialize, Serialize};
 
-use crate::report::Report;
+use crate::report::{KILLED, Report};
 
 /// What to run, and how.
 #[derive(Debug, Clone, Default)]
@@ -96,6 +96,8 @@ pub enum ErrorKind {
     Untrusted,
     /// This machine cannot do it.
     Unavailable,
+    /// The sandbox failed after the command was started, and everything in it was killed.
+    Broken,
 }
 
 impl Error {
@@ -122,6 +124,12 @@ impl Error {
         Self::new(ErrorKind::Unavailable, message)
     }
 
+    /// A failure while the command ran.
+    pub(crate) fn broken(error: &SandboxError) -> Self {
+        Self::new(ErrorKind::Broken, format!("the sandbox failed while the command ran: {error}"))
+            .hint("the command was killed; what it did until then is still there")
+    }
+
     #[must_use]
     pub(crate) fn hint(mut self, hint: impl ToString) -> Self {
         self.hints.push(hint.to_string());
@@ -133,6 +141,7 @@ impl Error {
         match self.kind {
             ErrorKind::Usage => 64,
             ErrorKind::Unavailable => 69,
+            ErrorKind::Broken => KILLED,
             ErrorKind::Config | ErrorKind::Untrusted => 78,
         }
     }
@@ -145,7 +154,7 @@ impl From<SetupError> for Error {
                 let in_file = |problem: &Problem| problem.origin.file().is_some();
                 // A flag that was mistyped here has nothing to do with the hook.
                 let affects_hook = error.problems.iter().any(in_file);
-                let hint = affects_hook.then_some("all agent calls are denied until this is fixed");
+                let hint = affects_hook.then_some("an agent that is guarded with this file has all calls denied until it is fixed");
                 Self {
                     problems: error.problems.iter().map(ToString::to_string).collect(),
                     hints: hint.into_iter().map(Into::into).collect(),

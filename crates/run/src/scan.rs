@@ -16,7 +16,7 @@ use policy::{Context, PathRule, Policy};
 use crate::aside::Opened;
 use crate::build_files::{BuildFiles, names_toolchain};
 use crate::sweep;
-use facts::git_config::{Named, Role, named_files, users_files};
+use facts::git_config::{Named, Role, named_files, spread, users_files};
 
 /// Larger than the configuration of almost any repository, in bytes.
 const LARGE: u64 = 256 << 10;
@@ -504,8 +504,16 @@ impl<'a> Scan<'a> {
         });
         named.extend(users.iter().cloned());
         for Named { path, role } in named {
+            let open = path.as_os_str().as_bytes().contains(&b'*');
             let path = checkout.as_path().join(path);
-            self.protect_named(&path, role, git);
+            if !open {
+                self.protect_named(&path, role, git);
+            } else if path.starts_with(self.workspace.as_path()) {
+                // What a shell completes: only what is there can be known.
+                for path in spread(&path) {
+                    self.protect_named(&path, role, git);
+                }
+            }
         }
     }
 

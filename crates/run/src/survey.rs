@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -150,7 +149,7 @@ fn candidates(
     all: &[Rows],
     home: &AbsPath,
 ) -> (BTreeMap<OsString, Entry>, BTreeMap<OsString, Settings>) {
-    let mut found = Found::default();
+    let mut found = Found { home: home.as_path().to_path_buf(), ..Found::default() };
     for Rows { dir, itself, parts } in all {
         let first = dir.strip_prefix(home).ok().and_then(|below| below.iter().next());
         if first.is_some_and(|first| !found.listings.names(home.as_path()).contains(first)) {
@@ -176,13 +175,14 @@ struct Found {
     entries: BTreeMap<OsString, Entry>,
     settings: BTreeMap<OsString, Settings>,
     listings: Listings,
+    home: PathBuf,
 }
 
 impl Found {
     fn look(&mut self, path: PathBuf, kind: Use) -> bool {
         let Some(entry) = entry(&path) else { return false };
         if matches!(kind, Use::Settings(_))
-            && let Some(read) = read_settings(&path)
+            && let Some(read) = read_settings(&path, &self.home)
         {
             self.settings.insert(path.clone().into(), read);
         }
@@ -232,15 +232,10 @@ impl Listings {
 const MOST_SETTINGS: u64 = 1 << 20;
 
 /// What a file with settings says, and where it really is.
-fn read_settings(path: &Path) -> Option<Settings> {
+fn read_settings(path: &Path, home: &Path) -> Option<Settings> {
     let real = AbsPath::lexical(&path.canonicalize().ok()?).ok()?;
     let text = || {
-        // Whatever it is, opening it must not wait.
-        let file = std::fs::OpenOptions::new()
-            .read(true)
-            .custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed())
-            .open(real.as_path())
-            .ok()?;
+        let file = facts::open_users_file(path, home)?;
         let metadata = file.metadata().ok()?;
         let fits = metadata.is_file() && metadata.len() <= MOST_SETTINGS;
         fits.then(|| std::io::read_to_string(file.take(MOST_SETTINGS)).ok()).flatten()

@@ -4,6 +4,7 @@
 //! system call after it was checked. So creating them is denied during the run, and the tree is
 //! checked once more at the end.
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -42,9 +43,18 @@ pub(crate) struct Swept<'a> {
     pub(crate) since: SystemTime,
 }
 
-/// Looks for what appeared during a run, and moves it aside. Returns what that was, and the files
-/// that the user's own build acts on.
-pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>, BuildFiles) {
+/// What a sweep found.
+pub(crate) struct Left {
+    pub(crate) tampering: Vec<Tampering>,
+    /// The files that the user's own build acts on.
+    pub(crate) build: BuildFiles,
+    /// Whether everything was searched. If not, it has to be searched again.
+    pub(crate) whole: bool,
+}
+
+/// Looks for what appeared during a run, and moves it aside.
+pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> Left {
+    let mut whole = has_descriptors();
     let Swept { policy, context, grants, worktree, new_names, unfinished, since, .. } = *run;
     // Elsewhere another program created it: a repository can have links that lead anywhere.
     let written = |path: &AbsPath| {
@@ -76,6 +86,10 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
         opened.extend(Opened::new(dir.as_path()));
         let inside = survey::look_now(policy, context, std::slice::from_ref(&dir), since);
         if inside.unreadable.contains(&dir) {
+            if !is_closed(dir.as_path()) {
+                whole = false;
+                continue;
+            }
             let what = "a directory became unreadable".into();
             found.push(Tampering { path: dir.to_string(), moved_to: None, what });
             continue;
@@ -130,7 +144,34 @@ pub(crate) fn sweep(run: &Swept<'_>, keeper: &mut Keeper<'_>) -> (Vec<Tampering>
         found.extend(foreign_parts(worktree));
         found.extend(foreign_head(worktree));
     }
-    (found, now.build)
+    whole &= has_descriptors();
+    if !whole {
+        let what =
+            "not everything could be searched for what the run left; the next run there, or \
+                    `ringwall doctor`, searches again"
+                .into();
+        found.push(Tampering { path: context.workspace.to_string(), moved_to: None, what });
+    }
+    Left { tampering: found, build: now.build, whole }
+}
+
+/// Whether this process can open what a search needs. A run without namespaces shares the user's
+/// limits, and the machine can be out of files.
+pub(crate) fn has_descriptors() -> bool {
+    const NEEDED: usize = 16;
+    let opened: Vec<_> = (0..NEEDED).map_while(|_| File::open("/").ok()).collect();
+    opened.len() == NEEDED
+}
+
+/// Whether a directory cannot be read for a reason that stays: it belongs to someone else, or no path
+/// is long enough.
+fn is_closed(dir: &Path) -> bool {
+    dir.read_dir().is_err_and(|error| {
+        matches!(
+            error.kind(),
+            ErrorKind::PermissionDenied | ErrorKind::NotADirectory | ErrorKind::InvalidFilename
+        )
+    })
 }
 
 fn judge(marked: &Marked, new_names: &NewNames, committed: (&Committed, &Path)) -> Vec<Tampering> {

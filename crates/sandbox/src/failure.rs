@@ -132,6 +132,10 @@ impl fmt::Display for Failed {
 impl Failed {
     fn write_error(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.errno {
+            // The kernel says the same about a full disk.
+            Some(libc::ENOSPC) if self.step == Step::Watch => {
+                write!(f, ": your inotify watches are used up (fs.inotify.max_user_watches)")
+            }
             Some(errno) => write!(f, ": {}", io::Error::from_raw_os_error(errno)),
             None => Ok(()),
         }
@@ -154,6 +158,8 @@ mod tests {
         assert_eq!(failed.to_string(), text);
         let failed = Failed::new(Step::Execute, denied()).about("make".into());
         assert_eq!(failed.to_string(), "cannot run `make`: Operation not permitted (os error 1)");
+        let full = Failed::new(Step::Watch, io::Error::from_raw_os_error(libc::ENOSPC));
+        assert!(full.to_string().contains("fs.inotify.max_user_watches"), "{full}");
         let failed = Failed::new(Step::Ipc, io::Error::other("the child exited"));
         let text = "communicating with the sandbox process failed (the child exited)";
         assert_eq!(failed.to_string(), text);

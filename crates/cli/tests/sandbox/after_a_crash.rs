@@ -63,6 +63,34 @@ fn the_next_run_searches_for_what_a_killed_one_left() {
     }
 }
 
+/// Without descriptors nothing can be searched, and the run cannot be watched either.
+#[test]
+fn a_run_whose_search_fails_keeps_its_note_and_is_no_run_that_did_not_start() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        let script = PLANT.replace("PWNED", &env.path("PWNED").display().to_string());
+        let script = format!("{script}; touch ready; until [ -e go ]; do sleep 0.01; done");
+        let mut command = env.command(env.binary());
+        command.args(["run", "--attribution", "inferred", "--", "/bin/bash", "-c", &script]);
+        let child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        eventually(|| env.path("project/ready").exists().then_some(()));
+        // As the same user: not every machine's root may set the limits of others.
+        let pid = child.id().to_string();
+        let mut limit = env.command("/usr/bin/prlimit");
+        assert!(limit.args(["--pid", &pid, "--nofile=3:3"]).status().unwrap().success());
+        std::fs::write(env.path("project/go"), "").unwrap();
+        let output = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!matches!(output.status.code(), Some(0 | 69)), "{}: {said}", output.status);
+        assert!(said.contains("searches again"), "{said}");
+        assert!(!said.contains("cannot start") && !said.contains(".git/config"), "{said}");
+        assert_eq!(notes(&env), 1, "{said}");
+        let ran = next(&env, &[]);
+        assert_eq!(ran.events("tampering").len(), 2, "{ran:?}");
+        assert_swept(&env);
+    }
+}
+
 #[test]
 fn doctor_searches_for_what_a_killed_run_left() {
     for who in users() {

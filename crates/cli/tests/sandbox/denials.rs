@@ -292,3 +292,26 @@ fn a_run_in_a_workspace_that_a_rule_denies_is_refused() {
         }
     }
 }
+
+/// What a terminal would act on is escaped as TOML and a shell read it.
+#[test]
+fn what_is_proposed_for_an_odd_name_can_be_pasted() {
+    for who in users() {
+        let env = TestEnv::new(who);
+        let odd = env.path("outside/a\nb\u{1b}[31m\u{202e}c");
+        std::fs::create_dir(&odd).unwrap();
+        std::fs::write(odd.join("file"), "SECRET").unwrap();
+        let script = format!(
+            "cat $'{}/a\\nb\\x1b[31m\\u202ec/file' 2> /dev/null",
+            env.path("outside").display()
+        );
+        let ran = env.run(&["--learn"], &script);
+        assert!(ran.stderr.contains("a\\u000Ab\\u001B"), "{ran:?}");
+        assert!(!ran.stderr.contains('\u{1b}') && !ran.stderr.contains('\u{202e}'), "{ran:?}");
+        let ran = env.run(&[], &script);
+        let word = r"a\x0ab\x1b[31m\xe2\x80\xaec'";
+        let line = ran.stderr.lines().find(|line| line.contains("ringwall grant read"));
+        let line = line.unwrap_or_else(|| panic!("{ran:?}"));
+        assert!(line.contains("ringwall grant read $'") && line.contains(word), "{line}");
+    }
+}

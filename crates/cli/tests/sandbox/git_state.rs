@@ -139,6 +139,18 @@ fn a_program_in_the_checkout_that_git_runs_stays_as_it_is() {
                 "git config filter.x.clean 'tools/x %f'; echo '*.x filter=x' > .gitattributes",
                 "echo x > a.x; git add a.x",
             ),
+            ("git config alias.x '!cd tools && ./x'", "git x"),
+            ("git config alias.x '!cd tools; sh x'", "git x"),
+            ("git config alias.x '!sh -c \"cd tools; ./x\"'", "git x"),
+            ("git config alias.x \"!$PWD/too*/x\"", "git x"),
+            ("git config alias.x '!T=tools; $T/x'", "git x"),
+            ("git config alias.x '!tools\\/x'", "git x"),
+            ("git config alias.x '!PATH=tools:$PATH x'", "git x"),
+            (
+                "git config filter.x.clean 'sh -c \"exec tools/x %f\"'; \
+                 echo '*.x filter=x' > .gitattributes",
+                "echo x > a.x; git add a.x",
+            ),
             ("git config diff.external ./tools/x", "echo x >> hello.txt; git diff"),
             ("git config core.editor tools/x", "git commit --allow-empty"),
         ] {

@@ -21,6 +21,12 @@ const ACTING: &[&str] = &[
     ".cursor/mcp.json",
     ".bashrc",
     "sub/.inputrc",
+    ".bash_aliases",
+    ".ssh/rc",
+    ".xsessionrc",
+    "_darcs/prefs/defaults",
+    ".amazonq/mcp.json",
+    ".pam_environment",
 ];
 
 /// Each acts when the user does something with a tool.
@@ -43,6 +49,12 @@ const LATER: &[&str] = &[
     ".vscode/settings.json",
     ".devcontainer/devcontainer.json",
     ".cargo/config.toml",
+    ".cargo/env",
+    ".vim/vimrc",
+    ".config/nvim/init.lua",
+    ".emacs.d/init.el",
+    ".lazygit.yml",
+    ".vs/tasks.vs.json",
 ];
 
 /// What agents write all the time, or what acts on no one.
@@ -56,6 +68,9 @@ const ORDINARY: &[&str] = &[
     ".kiro/specs/x/design.md",
     ".jj/repo/store/type",
     ".yarn/cache/x.zip",
+    ".amazonq/rules/style.md",
+    ".vim/notes",
+    ".python-version",
     "node_modules/x/.husky/pre-commit",
     "node_modules/x/.pre-commit-config.yaml",
 ];
@@ -141,18 +156,62 @@ fn ordinary_names_beside_them_are_written() {
     }
 }
 
+/// Start files of shells, sessions and editors, where a run can write in the home directory.
+#[test]
+fn start_files_are_not_written_in_the_home_directory() {
+    let names = [
+        ".bash_aliases",
+        ".cshrc",
+        ".kshrc",
+        ".cargo/env",
+        ".xsessionrc",
+        ".pam_environment",
+        ".emacs",
+        ".emacs.d/init.el",
+        ".vim/vimrc",
+        ".config/nvim/init.lua",
+        ".ssh/authorized_keys",
+        ".ssh/config",
+        ".ssh/rc",
+        ".local/lib/python3.11/site-packages/a.pth",
+    ];
+    for who in users() {
+        let env = TestEnv::new(who);
+        env.configure("[violation]\naction = \"deny\"\n");
+        let ran = env.run(&["--level", "full"], &format!("cd ~; {}", write_all(&names)));
+        assert_eq!(ran.code, Some(0), "{ran:?}");
+        for name in names {
+            assert!(!env.path(&format!("home/{name}")).exists(), "{name}: {ran:?}");
+        }
+        // A home directory of the run's own is the run's.
+        let ran = env.run(
+            &[],
+            "mkdir -p ~/.cargo; echo x > ~/.cargo/env; cat ~/.cargo/env
+            d=~/.local/lib/python3.11/site-packages; mkdir -p $d; echo y > $d/a.pth; cat $d/a.pth",
+        );
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "x\ny\n"), "{ran:?}");
+    }
+}
+
 #[test]
 fn a_toolchain_is_chosen_by_version_and_not_by_path() {
     let armed = "mkdir -p sub; printf '[toolchain]\\npath = \"evil\"\\n' > rust-toolchain.toml
-        echo 'ruby path:./evil' > sub/.tool-versions; ln -s sub/.tool-versions Rust-Toolchain";
+        echo 'ruby path:./evil' > sub/.tool-versions; ln -s sub/.tool-versions Rust-Toolchain
+        echo 'python ../../../evil' > .tool-versions; echo ../../../evil > .python-version";
     for who in users() {
         let env = TestEnv::new(who);
         let ran = env.run(&[], armed);
-        for name in ["rust-toolchain.toml", "sub/.tool-versions", "Rust-Toolchain"] {
+        for name in [
+            "rust-toolchain.toml",
+            "sub/.tool-versions",
+            "Rust-Toolchain",
+            ".tool-versions",
+            ".python-version",
+        ] {
             let gone = env.path(&format!("project/{name}")).symlink_metadata().is_err();
             assert!(gone, "{name}: {ran:?}");
         }
-        assert_eq!(ran.events("tampering").len(), 3, "{ran:?}");
+        assert_eq!(ran.events("tampering").len(), 5, "{ran:?}");
         // An ordinary one can be changed, and what it becomes is judged.
         let env = TestEnv::new(who);
         let file = env.write("project/rust-toolchain.toml", "[toolchain]\nchannel = \"1.90\"\n");

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use super::command::words;
 use super::parse::Line;
 use super::read;
 
@@ -155,106 +156,4 @@ fn runs(line: &Line) -> bool {
     ALL_RUN.contains(&&*line.section)
         || updates
         || RUN.iter().any(|ending| line.key.ends_with(ending))
-}
-
-/// Programs that run the file that their first argument names.
-const INTERPRETERS: &[&str] = &[
-    "sh", "bash", "dash", "zsh", "ksh", "fish", "python", "python3", "node", "deno", "bun", "ruby",
-    "perl", "php", "lua", "env", "exec", "source", ".", "sudo", "nice", "time", "xargs",
-];
-
-/// The files in a command that may be programs.
-fn words(command: &[u8], home: &Path) -> Vec<Named> {
-    let mut named = Vec::new();
-    // Whether the next word is what is run, and whether an interpreter runs it.
-    let (mut runs, mut interpreted) = (true, false);
-    for word in split(command.strip_prefix(b"!").unwrap_or(command)) {
-        let Some(word) = word else {
-            (runs, interpreted) = (true, false);
-            continue;
-        };
-        // A variable in front of the command, or an option of an interpreter.
-        let value = word.iter().position(|byte| *byte == b'=').filter(|_| runs);
-        let passed = value.is_some() || (runs && word.starts_with(b"-"));
-        let word = word.get(value.map_or(0, |at| at + 1)..).unwrap_or_default();
-        let name = word.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        let is_interpreter = INTERPRETERS.iter().any(|known| known.as_bytes() == name);
-        let slash = word.iter().position(|byte| *byte == b'/');
-        let role = match slash {
-            Some(_) if runs && !passed => Some(Role::Program),
-            None if interpreted && !passed => Some(Role::Program),
-            Some(_) => Some(Role::Word),
-            None => None,
-        };
-        if let Some(role) = role.filter(|_| !(is_interpreter && slash.is_none())) {
-            named.push(Named { path: expanded(word, home), role });
-            // `$(git rev-parse --show-toplevel)/program`
-            if let Some(slash) = slash.filter(|at| *at == 0 || word.starts_with(b"$")) {
-                let below = word.get(slash + 1..).unwrap_or_default();
-                named.push(Named { path: OsStr::from_bytes(below).into(), role: Role::Word });
-            }
-        }
-        interpreted = runs && (is_interpreter || (interpreted && passed));
-        runs = interpreted || (runs && passed);
-    }
-    named.retain(|named| !named.path.as_os_str().is_empty());
-    named
-}
-
-/// The words of a shell command, nearly: quotation marks are taken away, and `None` is where another
-/// command may begin.
-fn split(command: &[u8]) -> Vec<Option<Vec<u8>>> {
-    let mut words = Vec::new();
-    let mut word = Vec::new();
-    let mut quote = None;
-    for byte in command {
-        match (quote, byte) {
-            (Some(mark), byte) if mark == *byte => quote = None,
-            (None, b'"' | b'\'') => quote = Some(*byte),
-            (
-                None,
-                b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' | b'<' | b'>',
-            )
-            | (Some(b'"'), b'(' | b')' | b'`') => {
-                if !word.is_empty() {
-                    words.push(Some(std::mem::take(&mut word)));
-                }
-                if !matches!(byte, b' ' | b'\t') {
-                    words.push(None);
-                }
-            }
-            _ => word.push(*byte),
-        }
-    }
-    if !word.is_empty() {
-        words.push(Some(word));
-    }
-    words
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_words_of_a_command_that_may_be_programs_are_found() {
-        for (command, expected) in [
-            ("vim", vec![]),
-            ("tools/filter %f", vec![("tools/filter", Role::Program)]),
-            ("!./run me", vec![("./run", Role::Program)]),
-            ("!sh -e x.sh", vec![("x.sh", Role::Program)]),
-            ("!bash \"my tools/x\" y", vec![("my tools/x", Role::Program)]),
-            ("!cat a/b", vec![("a/b", Role::Word)]),
-            ("!cd x && ./y", vec![("./y", Role::Program)]),
-            ("X=a Y=b/c env -i ./z d", vec![("b/c", Role::Word), ("./z", Role::Program)]),
-            ("~/bin/x", vec![("/home/u/bin/x", Role::Program)]),
-        ] {
-            let found = words(command.as_bytes(), Path::new("/home/u"));
-            let found: Vec<_> =
-                found.iter().map(|named| (named.path.to_str().unwrap(), named.role)).collect();
-            assert_eq!(found, expected, "{command}");
-        }
-        let top = words(b"!\"$(git rev-parse --show-toplevel)/tools/x\" y", Path::new("/"));
-        assert!(top.iter().any(|named| named.path == Path::new("tools/x")), "{top:?}");
-    }
 }

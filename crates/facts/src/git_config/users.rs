@@ -1,5 +1,6 @@
 //! What of a user's own configuration comes along into a run: only what is known to name no program.
 
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -8,6 +9,7 @@ use model::{GitSetting, GitSettings, Signing};
 use super::named::expanded;
 use super::parse::Line;
 use super::read;
+use crate::open_users_file;
 use crate::text::read_bytes;
 
 /// How deep configurations that include others are followed, as by git.
@@ -145,11 +147,20 @@ pub fn users_settings(files: &[PathBuf], home: &Path, around: Option<&Path>) -> 
         }
     }
     let content = |path: Option<PathBuf>| {
-        path.and_then(|path| String::from_utf8(read_bytes(&path, LARGEST).ok()?).ok())
+        let text = path.and_then(|path| patterns(&path, home));
+        text.filter(|text| !text.contains("PRIVATE KEY-----"))
     };
     found.ignore = content(ignore);
     found.attributes = content(attributes);
     found
+}
+
+/// The text of a file with patterns.
+fn patterns(path: &Path, home: &Path) -> Option<String> {
+    let file = open_users_file(path, home)?;
+    let most = u64::try_from(LARGEST).ok()?;
+    let fits = file.metadata().is_ok_and(|found| found.is_file() && found.len() <= most);
+    fits.then(|| std::io::read_to_string(file.take(most)).ok()).flatten()
 }
 
 /// Where git looks for the files that no setting names.

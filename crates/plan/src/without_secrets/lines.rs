@@ -82,7 +82,8 @@ impl State {
         heading.trim().trim_matches(['[', ']']).clone_into(&mut self.section);
         let first = self.section.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         let first = first.to_lowercase();
-        self.secret_section = ["auth", "credential", "credentials"].contains(&first.as_str());
+        self.secret_section = ["auth", "credential", "credentials"].contains(&first.as_str())
+            || (self.format == Format::Toml && heading.contains('\\'));
         match without_users(heading) {
             Some(bare) => {
                 self.removed.push("the user in the name of a section".into());
@@ -103,6 +104,8 @@ impl State {
         };
         // Without a sign between them, a name and its value are words.
         let named = is_secret(name) && !(line.contains(['=', ':']) && is_harmless(value));
+        // A key of TOML can be written with escapes, and this is not the place to read them.
+        let named = named || (self.format == Format::Toml && has_escaped_key(line));
         // A program that asks for credentials is none.
         let in_section = self.secret_section && name != "helper" && !is_harmless(value);
         if named || in_section || is_token(line) || names_a_secret(value) {
@@ -177,6 +180,32 @@ fn is_comment(trimmed: &str, format: Format) -> bool {
         Format::Toml => begins(&["#"]),
         _ => begins(&["#", ";", "!", "--"]),
     }
+}
+
+/// Whether a key in a line, also one of an inline table, is written with an escape. A string is a key
+/// if `=` or a period follows it.
+fn has_escaped_key(line: &str) -> bool {
+    let (mut quote, mut escaped) = (None, false);
+    let mut chars = line.char_indices();
+    while let Some((at, c)) = chars.next() {
+        match (quote, c) {
+            (Some('"'), '\\') => {
+                escaped = true;
+                chars.next();
+            }
+            (Some(open), c) if c == open => {
+                let rest = line.get(at + 1..).unwrap_or_default().trim_start();
+                if escaped && rest.starts_with(['=', '.']) {
+                    return true;
+                }
+                quote = None;
+            }
+            (None, '"' | '\'') => (quote, escaped) = (Some(c), false),
+            (None, '#') => return false,
+            _ => {}
+        }
+    }
+    false
 }
 
 /// Where a heading ends, after its bracket.

@@ -117,8 +117,11 @@ fn a_tree_that_could_hold_protected_names_is_not_moved_into_place() {
         &[
             (".claude", Rename, YES),
             (".claude", SymbolicLink, YES),
-            (".vscode", Link, YES),
-            ("sub/.vscode", Rename, YES),
+            (".cursor", Link, YES),
+            ("sub/.cursor", Rename, YES),
+            // What acts later is judged at the end.
+            (".vscode", Link, NO),
+            ("sub/.vscode", Rename, NO),
             // Made empty, it holds nothing yet.
             (".vscode", MakeDirectory, NO),
             (".claude", Remove, NO),

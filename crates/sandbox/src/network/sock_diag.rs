@@ -86,6 +86,8 @@ impl SockDiag {
 
     /// Whether a server listens where a client would connect to.
     pub(crate) fn has_server(&self, address: SocketAddr) -> bool {
+        // The kernel looks for a server of IPv4 under an address of IPv4.
+        let address = SocketAddr::new(address.ip().to_canonical(), address.port());
         let any = match address.ip() {
             IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
             IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),

@@ -70,11 +70,16 @@ fn proposals(record: &Record) -> Vec<(String, crate::args::GrantVerb)> {
     proposals
 }
 
-/// The words of a command that `shell_word` has quoted.
+/// The words of a command that `printed_word` has quoted.
 fn shlex(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quoted, mut escaped) = (Vec::new(), None, false, false);
-    for c in line.chars() {
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
         match c {
+            '$' if !quoted && !escaped && chars.as_str().starts_with('\'') => {
+                chars.next();
+                word.get_or_insert_with(String::new).push_str(&with_escapes(&mut chars));
+            }
             _ if escaped => {
                 escaped = false;
                 word.get_or_insert_with(String::new).push(c);
@@ -92,14 +97,35 @@ fn shlex(line: &str) -> Vec<String> {
     words
 }
 
+/// The text up to the quotation mark, with escapes read.
+fn with_escapes(chars: &mut std::str::Chars<'_>) -> String {
+    let mut bytes = Vec::new();
+    let add = |bytes: &mut Vec<u8>, c: char| bytes.extend(c.to_string().into_bytes());
+    while let Some(c) = chars.next() {
+        match c {
+            '\'' => break,
+            '\\' => match chars.next() {
+                Some('x') => {
+                    let digits: String = chars.by_ref().take(2).collect();
+                    bytes.extend(u8::from_str_radix(&digits, 16));
+                }
+                Some(c) => add(&mut bytes, c),
+                None => {}
+            },
+            c => add(&mut bytes, c),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn words_are_as_they_were_before_they_were_quoted() {
-        for word in ["/a", "/a b", "it's", "", "a\\b", "$x`y`\"z\""] {
-            let line = format!("ringwall grant read {}", model::shell_word(word));
+        for word in ["/a", "/a b", "it's", "", "a\\b", "$x`y`\"z\"", "a\nb'\\\u{1b}é"] {
+            let line = format!("ringwall grant read {}", model::printed_word(word));
             assert_eq!(shlex(&line), ["ringwall", "grant", "read", word], "{line}");
         }
     }
