@@ -11,6 +11,7 @@ use super::toolchain::{SYSTEM, SYSTEM_PARTS, Use, matches};
 use super::without_secrets::{Format, without_secrets};
 use super::{Entry, Layout, Machine};
 use policy::Context;
+use policy::protected::{holds_secrets, secret};
 
 /// The rows of one directory: nothing in it is needed if it does not exist.
 #[derive(Debug, Clone)]
@@ -32,7 +33,7 @@ pub(super) fn rows(
         [SYSTEM, SYSTEM_PARTS].map(|parts| Rows { dir: PathBuf::from("/"), itself: None, parts });
     let tools = TOOLCHAINS.iter().flat_map(|tool| {
         let mut dirs: Vec<_> = tool.homes.iter().map(|name| home.as_path().join(name)).collect();
-        for dir in tool.variables.iter().filter_map(|name| by_variable(environment, name)) {
+        for dir in tool.variables.iter().filter_map(|name| by_variable(environment, name, home)) {
             // Variables usually name the usual place.
             if !dirs.contains(&dir) {
                 dirs.push(dir);
@@ -43,12 +44,18 @@ pub(super) fn rows(
     system.into_iter().chain(tools)
 }
 
-fn by_variable(environment: &[(OsString, OsString)], name: &str) -> Option<PathBuf> {
+fn by_variable(
+    environment: &[(OsString, OsString)],
+    name: &str,
+    home: &AbsPath,
+) -> Option<PathBuf> {
     let (_, value) = environment.iter().find(|(known, _)| known == name)?;
     let path = AbsPath::lexical(Path::new(value)).ok()?;
     // A toolchain has its own directory. A higher one would turn the variable into a grant.
     let deep = path.as_path().components().count() > 2;
-    deep.then(|| path.as_path().to_path_buf())
+    // Nor does one turn a directory of credentials into a toolchain.
+    let secret = secret(&path, home).or_else(|| holds_secrets(&path, home)).is_some();
+    (deep && !secret).then(|| path.as_path().to_path_buf())
 }
 
 pub(super) fn put(layout: &mut Layout, context: &Context, machine: &Machine) {

@@ -272,6 +272,7 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
     name("GOPATH", "/home/u");
     name("RUSTUP_HOME", "/home");
     name("VIRTUAL_ENV", "/home/u/proj/.venv");
+    name("JAVA_HOME", "/home/u/.ssh");
     machine.environment.retain(|(_, value)| value != "/");
     machine.entries.insert("/data/cargo/credentials.toml".into(), Entry::File);
     let plan = compiled(&Policy::built_in(), &context(), &machine);
@@ -281,6 +282,7 @@ fn a_variable_opens_a_toolchain_and_nothing_around_it() {
         ("/home/u/notes.txt", false, false),
         ("/home/v/notes.txt", false, false),
         ("/home/u/proj/.venv/bin/python", true, true),
+        ("/home/u/.ssh/id_ed25519", false, false),
     ] {
         assert_eq!(plan.allows(&at(path), false), read, "{path}");
         assert_eq!(plan.allows(&at(path), true), write, "{path}");

@@ -21,9 +21,16 @@ pub fn gives_too_much(path: &AbsPath, home: &AbsPath) -> Option<String> {
         });
     }
     let name = at.file_name().unwrap_or_default().to_string_lossy();
-    let is_key = name.starts_with("id_") && !name.ends_with(".pub");
-    if is_key && at.starts_with(home.as_path().join(".ssh")) {
+    let folded = name.to_ascii_lowercase();
+    if is_key(&folded) {
         return Some("is a private key".into());
+    }
+    if ends_with(&folded, &[".kdbx", ".kdb"]) {
+        return Some("holds passwords".into());
+    }
+    let below = at.strip_prefix(home.as_path()).ok().and_then(|below| below.to_str());
+    if let Some((_, what)) = below.and_then(|below| RUNS.iter().find(|(dir, _)| *dir == below)) {
+        return Some((*what).into());
     }
     if let Some(what) = secret(path, home) {
         return Some(format!("holds {what}"));
@@ -40,6 +47,31 @@ pub fn gives_too_much(path: &AbsPath, home: &AbsPath) -> Option<String> {
     let other = at.starts_with("/root") || at.strip_prefix("/home").is_ok_and(|rest| rest != "");
     (other && !path.is_within(home)).then(|| "belongs to another user's home directory".into())
 }
+
+/// Whether this is what private keys are called.
+fn is_key(name: &str) -> bool {
+    let kinds = ["id_rsa", "id_dsa", "id_ecdsa", "id_ed25519", "id_ecdsa_sk", "id_ed25519_sk"];
+    let endings = [".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".ppk"];
+    kinds.contains(&name) || ends_with(name, &endings)
+}
+
+fn ends_with(name: &str, endings: &[&str]) -> bool {
+    endings.iter().any(|ending| name.ends_with(ending))
+}
+
+/// Directories of the home in which programs look for what they run or for where they download from, or
+/// that have credentials beside other things.
+const RUNS: &[(&str, &str)] = &[
+    ("bin", "has programs that you run"),
+    (".local/bin", "has programs that you run"),
+    (".cargo/bin", "has programs that you run"),
+    (".cargo", "has programs that you run, and credentials"),
+    (".gem", "has credentials"),
+    (".gradle", "has scripts that every build runs, and credentials"),
+    (".m2", "has credentials"),
+    (".config/pip", "says where packages come from"),
+    (".pip", "says where packages come from"),
+];
 
 /// Directories of the system with secrets in them.
 const SYSTEM: &[&str] = &["/etc", "/home", "/proc", "/run", "/var", "/var/lib", "/var/run"];
@@ -68,6 +100,11 @@ mod tests {
             "/home/u/.local/share",
             "/home/u/.claude",
             "/home/u/.codex/auth.json",
+            "/home/u/id_rsa",
+            "/srv/app/server.key",
+            "/home/u/Passwords.kdbx",
+            "/home/u/bin",
+            "/home/u/.gradle",
             "/home/other/app",
             "/root/x",
             "/etc",
@@ -87,6 +124,8 @@ mod tests {
             "/etc/foo",
             "/opt",
             "/home/u/notes.txt",
+            "/home/u/.ssh2/id_rsa.pub",
+            "/home/u/.cargo/registry",
         ] {
             assert_eq!(judged(path), None, "{path}");
         }

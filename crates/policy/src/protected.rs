@@ -627,7 +627,7 @@ pub fn secret(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
 }
 
 /// What secrets are below a path of the home directory, if there are any.
-pub(crate) fn holds_secrets(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
+pub fn holds_secrets(path: &AbsPath, home: &AbsPath) -> Option<&'static str> {
     let below = path.as_path().strip_prefix(home.as_path()).ok()?;
     let below = fold(&below.to_string_lossy()).into_owned();
     let holds = |place: &str| std::path::Path::new(place).starts_with(&below) && place != below;

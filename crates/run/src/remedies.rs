@@ -9,6 +9,7 @@ use plan::Grant;
 use policy::{PathRule, gives_too_much};
 use sandbox::Operation;
 
+use crate::host_permissions;
 use crate::prepare::Prepared;
 use crate::scan::entry;
 
@@ -28,9 +29,18 @@ impl<'a> Remedies<'a> {
 
     /// A reason with a remedy that helps, or with what would help instead.
     pub(crate) fn improve(&mut self, reason: Reason, operation: Operation) -> Reason {
-        let Some(Remedy::Grant { access, path, asks: None, .. }) = &reason.instead else {
+        let Some(Remedy::Grant { access, path, asks, .. }) = &reason.instead else {
             return reason;
         };
+        let refused = AbsPath::lexical(path).ok();
+        let refused = refused.and_then(|path| host_permissions::refusal(operation, &path));
+        if refused.is_some_and(|errno| errno != rustix::io::Errno::NOENT.raw_os_error()) {
+            let remedy = Remedy::advice("no grant helps: you cannot do that outside a run either");
+            return Reason { instead: Some(remedy), ..reason };
+        }
+        if asks.is_some() {
+            return reason;
+        }
         let remedy = self.grant(*access, path, operation);
         Reason { instead: Some(remedy), ..reason }
     }

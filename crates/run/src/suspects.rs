@@ -90,8 +90,12 @@ fn variables(command: &str, left_out: &[String]) -> Option<Suspect> {
         prefixes.iter().any(|prefix| variable.starts_with(prefix)) || variable.starts_with(&own)
     };
     let mut likely: Vec<_> = left_out.iter().filter(hinted).collect();
+    let of_another_tool = |variable: &String| {
+        PREFIXES.iter().flat_map(|(_, all)| *all).any(|prefix| variable.starts_with(prefix))
+    };
     if is_own(&name) {
-        likely.extend(left_out.iter().filter(|variable| !hinted(variable)));
+        let others = left_out.iter().filter(|variable| !hinted(variable));
+        likely.extend(others.filter(|variable| !of_another_tool(variable)));
     }
     let first = likely.first()?;
     let shown: Vec<_> =
@@ -124,9 +128,12 @@ const PREFIXES: &[(&str, &[&str])] = &[
     ("node", &["NODE_"]),
     ("npm", &["NPM_", "NODE_", "npm_"]),
     ("pg_dump", &["PG"]),
+    ("pip", &["PIP_"]),
+    ("pip3", &["PIP_"]),
     ("psql", &["PG"]),
     ("redis-cli", &["REDIS"]),
     ("terraform", &["TF_"]),
+    ("uv", &["UV_"]),
 ];
 
 #[cfg(test)]
@@ -139,8 +146,9 @@ mod tests {
         let named = |command: &str| variables(command, &left_out).map(|one| one.what);
         assert_eq!(named("/usr/bin/grep"), None);
         assert_eq!(named("psql").unwrap(), "not passed from your environment: `PGHOST`");
-        assert!(named("npm").unwrap().contains("`NODE_OPTIONS`, `API_TOKEN`, `PGHOST`"));
-        assert!(named("./run.sh").unwrap().contains("`API_TOKEN`, `NODE_OPTIONS`"));
+        let for_npm = named("npm").unwrap();
+        assert!(for_npm.contains("`NODE_OPTIONS`, `API_TOKEN`") && !for_npm.contains("PGHOST"));
+        assert!(named("./run.sh").unwrap().ends_with(": `API_TOKEN`"));
         assert!(named("python3.12").is_some());
         assert_eq!(variables("npm", &[]), None);
     }

@@ -38,7 +38,10 @@ fn add(verb: GrantVerb) -> Result<ExitCode, Failure> {
     };
     let (grant, target) = match verb {
         GrantVerb::Read { path, yes, target } => (Grant::Read(asked(path, yes)?), target),
-        GrantVerb::Write { path, yes, target } => (Grant::Write(asked(path, yes)?), target),
+        GrantVerb::Write { path, yes, target } => {
+            refuse_protected(&path, &places)?;
+            (Grant::Write(asked(path, yes)?), target)
+        }
         GrantVerb::Unix { path, yes, target } => {
             let path = ::run::socket_named(&path, places.home.as_path());
             let path = path.map_err(|error| Failure::from(&error))?;
@@ -110,6 +113,16 @@ fn variable(name: &str) -> Result<Grant, Failure> {
         });
     }
     Ok(Grant::Variable(name.into()))
+}
+
+/// No grant opens a protected name for writing, so one that seems to is an error.
+fn refuse_protected(typed: &str, places: &Places) -> Result<(), Failure> {
+    let at = model::absolute(typed, &places.cwd, &places.home).map_err(Failure::usage)?;
+    let at = model::AbsPath::lexical(&at).map_err(Failure::usage)?;
+    let Some(name) = policy::protected::protecting(&at) else { return Ok(()) };
+    let shown = plain(&at.to_string());
+    Err(Failure::usage(format!("{shown} is not granted: it is protected, because {}", name.why))
+        .hint("no grant allows a run to write it; change it yourself, outside a run"))
 }
 
 /// Some grants give away more than they seem to: they want a person, or `--yes`.
