@@ -64,18 +64,18 @@ fn certificates_come_with_the_variable_and_nothing_else_does() {
 fn a_failure_names_what_was_left_out_and_a_success_does_not() {
     for who in users() {
         let env = TestEnv::new(who);
-        let given = [("DATABASE_URL", "postgres://example.org/x"), ("SSH_TTY", "/dev/pts/1")];
-        let script = "test -n \"$DATABASE_URL\"";
+        let given = [("DATABASE_NAME", "postgres://example.org/x"), ("SSH_TTY", "/dev/pts/1")];
+        let script = "test -n \"$DATABASE_NAME\"";
         let ran = env.run_with(&given, &[], script);
         assert_eq!(ran.code, Some(1), "{ran:?}");
         assert!(
-            ran.stderr.contains("`DATABASE_URL`; `ringwall grant env DATABASE_URL`"),
+            ran.stderr.contains("`DATABASE_NAME`; `ringwall grant env DATABASE_NAME`"),
             "{ran:?}"
         );
         assert!(!ran.stderr.contains("SSH_TTY"), "{ran:?}");
         let ran = env.run_with(&given, &[], "true");
         assert_eq!(ran.stderr, "", "{ran:?}");
-        let granted = env.ringwall(&["grant", "env", "DATABASE_URL"]);
+        let granted = env.ringwall(&["grant", "env", "DATABASE_NAME"]);
         assert!(granted.status.success(), "{granted:?}");
         assert_eq!(env.run_with(&given, &[], script).code, Some(0));
     }
