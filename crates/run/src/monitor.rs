@@ -39,7 +39,7 @@ use crate::new_names::NewNames;
 use crate::prepare::Prepared;
 use crate::publish;
 use crate::remedies::Remedies;
-use crate::suspects::{Hidden, Suspect};
+use crate::suspects::{self, Hidden, Suspect};
 
 /// Who gets the events of a run. A function that takes events is one.
 pub trait Observer {
@@ -526,7 +526,10 @@ impl Journal for Monitor<'_, '_> {
         if self.is_program(&attempt.path) {
             self.unseen.insert(attempt.path.clone(), attempt.path.as_os_str().len());
         }
-        if AbsPath::lexical(&attempt.path).is_ok_and(|path| self.may_be_missed(attempt, &path)) {
+        let missed = |path: AbsPath| {
+            self.may_be_missed(attempt, &path) || suspects::is_asked_for(program, path.as_path())
+        };
+        if AbsPath::lexical(&attempt.path).is_ok_and(missed) {
             self.hidden.note(attempt.operation, &attempt.path, program);
         }
         let violation = Violation {

@@ -70,6 +70,11 @@ impl Hidden {
     }
 }
 
+/// Whether a program was called with a path, or one below it. Then it does not look there by habit.
+pub(crate) fn is_asked_for(program: &Program, path: &Path) -> bool {
+    program.argv.iter().skip(1).any(|argument| Path::new(argument).starts_with(path))
+}
+
 fn name(program: &Program) -> String {
     let word = program.argv.first().map(PathBuf::from).or_else(|| program.path.clone());
     let name = word.as_deref().and_then(Path::file_name).map(|name| name.to_string_lossy());
@@ -139,6 +144,17 @@ const PREFIXES: &[(&str, &[&str])] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_path_on_the_command_line_is_asked_for() {
+        let argv = ["cat", "/var/log/dpkg.log", "-v"].map(str::to_owned).to_vec();
+        let program = Program { argv, ..Program::default() };
+        for (path, asked) in
+            [("/var/log", true), ("/var/log/dpkg.log", true), ("/etc", false), ("/cat", false)]
+        {
+            assert_eq!(is_asked_for(&program, Path::new(path)), asked, "{path}");
+        }
+    }
 
     #[test]
     fn variables_are_named_to_those_who_may_read_them() {

@@ -369,7 +369,9 @@ fn foreign_head(worktree: &Worktree) -> Option<Tampering> {
         return None;
     }
     let before = format!("{}\n", worktree.head);
-    Some(replace(&head, before.as_bytes(), "this worktree was switched to another branch"))
+    let what = "this worktree was switched to another branch, and is back on its own; the files are \
+                still the other branch's, and `git status` shows them";
+    Some(replace(&head, before.as_bytes(), what))
 }
 
 #[cfg(test)]

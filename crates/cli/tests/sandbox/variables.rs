@@ -95,6 +95,9 @@ fn a_failure_names_what_was_hidden() {
         let told = format!("`bash` looked for {dir}, which the run does not see");
         assert!(ran.stderr.contains(&told), "{ran:?}");
         assert!(ran.stderr.contains(&format!("`ringwall grant read {dir}`")), "{ran:?}");
+        // What programs look for by habit is named if this one was called with it.
+        let ran = env.run(&[], "cat /var/log/dpkg.log");
+        assert!(ran.stderr.contains("`ringwall grant read /var/log`"), "{ran:?}");
         let ran = env.run(&["--learn"], &format!("test -e {dir}/gone; test -d {dir}; true"));
         assert_eq!(ran.code, Some(0), "{ran:?}");
     }
