@@ -243,7 +243,7 @@ os.mknod('f', 0o666 | stat.S_IFCHR, os.makedev(1, 3))
 import resource
 most = resource.getrlimit(resource.RLIMIT_CORE)[1]
 resource.setrlimit(resource.RLIMIT_CORE, (most, most))
-print('OPEN' if most > 1 else 'none')
+print('none' if most in (0, 1) else 'OPEN')
 ",
     ),
     python(
