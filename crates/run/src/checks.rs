@@ -1,5 +1,6 @@
 //! What must be checked before a run, and what the request itself grants.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use config::setup::Setup;
@@ -107,12 +108,19 @@ pub(crate) fn pass_variables(setup: &mut Setup, request: &Request) -> Result<(),
 /// them. What else such a variable may name is not granted.
 pub(crate) fn grant_certificates(setup: &mut Setup) {
     let environment: Vec<_> = std::env::vars_os().collect();
+    // Many variables name the same file.
+    let mut looked_at = BTreeMap::new();
     for (name, file) in plan::certificate_files(&environment) {
         let found = setup.resolver.borrow_mut().resolve(&file);
         let Ok(path) = found else { continue };
         // What is in the workspace is seen there. A link in it may be a run's.
         let own = setup.context.workspace.as_path();
-        if !file.is_absolute() || file.starts_with(own) || !holds_certificates(path.as_path()) {
+        let is_good = || {
+            let system = SYSTEM_CERTIFICATES.iter().any(|dir| path.as_path().starts_with(dir));
+            system || holds_certificates(path.as_path())
+        };
+        let good = *looked_at.entry(path.clone()).or_insert_with(is_good);
+        if !file.is_absolute() || file.starts_with(own) || !good {
             continue;
         }
         let origin = Origin::Environment(name.clone());
@@ -122,6 +130,9 @@ pub(crate) fn grant_certificates(setup: &mut Setup) {
         policy.environment.pass.push(Sourced { value: name, origin });
     }
 }
+
+/// Where the system has its certificates, which every run can read. They are large.
+const SYSTEM_CERTIFICATES: &[&str] = &["/etc/ssl/certs", "/usr"];
 
 /// Whether a file holds certificates, and no private key beside them.
 fn holds_certificates(path: &Path) -> bool {
