@@ -163,6 +163,34 @@ print(server.accept()[0].recv(9))";
     });
 }
 
+/// Between `bind` and `listen` a socket is no server yet.
+#[test]
+fn a_server_that_is_just_beginning_to_listen_is_the_runs_own() {
+    each(|env, way| {
+        let script = "import os, socket, threading
+for n in range(300):
+    name = 's%d' % n
+    server = socket.socket(socket.AF_UNIX)
+    def serve():
+        server.bind(name)
+        server.listen()
+    thread = threading.Thread(target=serve)
+    thread.start()
+    while True:
+        try:
+            client = socket.socket(socket.AF_UNIX)
+            client.connect(name)
+            break
+        except (FileNotFoundError, ConnectionRefusedError):
+            pass
+    thread.join()
+    os.unlink(name)
+print('all')";
+        let ran = env.run(way, &format!("/usr/bin/python3 -c \"{script}\""));
+        assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "all\n"), "{way:?}: {ran:?}");
+    });
+}
+
 /// Every program of this test talks to another one of the same run.
 #[test]
 fn sockets_of_the_run_itself_work() {

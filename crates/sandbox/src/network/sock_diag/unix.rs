@@ -16,6 +16,8 @@ pub(crate) struct UnixSocket {
     pub(crate) inode: u32,
     /// Whether something can be sent to it by its address.
     pub(crate) receives: bool,
+    /// Whether it neither listens nor is connected.
+    pub(crate) idle: bool,
     /// The file it is bound to: the device of the file system, and the lower half of the inode number.
     pub(crate) file: Option<(u32, u32)>,
     /// The address as it was bound. An abstract one begins with a zero.
@@ -33,6 +35,8 @@ const ATTRIBUTE_NAME: u16 = 0;
 const ATTRIBUTE_FILE: u16 = 1;
 /// `TCP_LISTEN`, the state of a listening socket.
 const LISTENS: u8 = 10;
+/// `TCP_CLOSE`, the state of one that is only bound.
+const IDLE: u8 = 7;
 
 impl SockDiag {
     /// The sockets of the namespace that have an address.
@@ -88,7 +92,13 @@ fn socket(bytes: &[u8]) -> Option<UnixSocket> {
     let &[_, kind, state, _] = bytes.first_chunk::<4>()?;
     // The server's end of a connection has the address of its server, in the namespace of the client.
     let receives = state == LISTENS || c_int(kind) == libc::SOCK_DGRAM;
-    let mut found = UnixSocket { inode: word(bytes, 4)?, receives, file: None, name: Vec::new() };
+    let mut found = UnixSocket {
+        inode: word(bytes, 4)?,
+        receives,
+        idle: state == IDLE,
+        file: None,
+        name: Vec::new(),
+    };
     let mut rest = bytes.get(16..)?;
     while let (Some(size), Some(kind)) = (half(rest, 0), half(rest, 2)) {
         let size = usize::from(size);

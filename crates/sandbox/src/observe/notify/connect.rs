@@ -354,14 +354,19 @@ impl Watcher<'_> {
             return Err(errno(libc::EACCES));
         }
         let granted = self.plan.unix_sockets.iter().any(|granted| path.is_within(granted));
-        if private || granted || self.is_own(&file, &stat) {
+        if private || granted || self.own(&file, &stat) == Some(Own::Receives) {
             return Ok(file);
         }
         // Servers that ended leave their files behind, and programs try whether that is so.
         Err(match probe(&file) {
             Some(rustix::io::Errno::CONNREFUSED) => errno(libc::ECONNREFUSED),
             Some(rustix::io::Errno::ACCESS) => errno(libc::EACCES),
-            _ => self.refuse(pid, path),
+            // A server of the run has a name before it listens. It may have begun since the first look.
+            _ => match self.own(&file, &stat) {
+                Some(Own::Receives) => return Ok(file),
+                Some(Own::Idle) => errno(libc::ECONNREFUSED),
+                None => self.refuse(pid, path),
+            },
         })
     }
 
@@ -384,18 +389,24 @@ impl Watcher<'_> {
         Ok((open_without_links(path.as_path(), flags)?, false))
     }
 
-    /// Whether a process of the run has bound the socket, by what the kernel lists.
-    fn is_own(&mut self, file: &OwnedFd, stat: &Stat) -> bool {
+    /// Whether a process of the run has bound the socket, by one look at what the kernel lists.
+    fn own(&mut self, file: &OwnedFd, stat: &Stat) -> Option<Own> {
         let sockets = self.sockets();
         let at = |device: u32| {
             let inode = stat.st_ino.to_le_bytes();
             let [a, b, c, d, ..] = inode;
             let place = Some((device, u32::from_le_bytes([a, b, c, d])));
-            sockets.iter().any(|socket| socket.receives && socket.file == place)
+            let mut bound = sockets.iter().filter(|socket| socket.file == place);
+            let own = |socket: &UnixSocket| match socket {
+                UnixSocket { receives: true, .. } => Some(Own::Receives),
+                UnixSocket { idle: true, .. } => Some(Own::Idle),
+                _ => None,
+            };
+            bound.find_map(own)
         };
         let device = rustix::fs::major(stat.st_dev) << 20 | rustix::fs::minor(stat.st_dev);
         // A subvolume of btrfs shows another device than its file system has.
-        at(device) || file_system(file).is_some_and(at)
+        at(device).or_else(|| file_system(file).and_then(at))
     }
 
     /// Whether the run has bound an abstract name.
@@ -423,6 +434,15 @@ impl Watcher<'_> {
             ruled => ruled,
         }
     }
+}
+
+/// A socket that a process of the run has bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Own {
+    /// Something can be sent to it.
+    Receives,
+    /// It does not listen yet.
+    Idle,
 }
 
 /// Root outside could connect to any socket. Inside it has no capabilities, so that it is an owner
