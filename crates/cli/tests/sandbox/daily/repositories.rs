@@ -31,7 +31,7 @@ pub(super) const ALL: &[Scenario] = &[
         &["git"],
         COMMITTED,
         "echo x > g; echo y >> f; git stash -q -u; git stash pop -q; git stash -q; git stash drop -q; git switch -q -c b; echo z > h; git add h; git commit -q -m h; \
-         git switch -q main; git cherry-pick b > /dev/null; git revert --no-edit HEAD > /dev/null; git tag v1; git tag -a v2 -m two; git reset -q --hard v1~; git tag; git log --oneline --format=%s v1",
+         git switch -q main; git cherry-pick -x b > /dev/null; git revert --no-edit HEAD > /dev/null; git tag v1; git tag -a v2 -m two; git reset -q --hard v1~; git tag; git log --oneline --format=%s v1",
         STATE,
     ),
     leaves(
