@@ -90,7 +90,8 @@ impl Committed {
             let wanted: Vec<_> =
                 paths.iter().map(|(path, version)| (path.as_path(), *version)).collect();
             let store = ObjectStore::open(&repository.common);
-            let mut made = made(state);
+            // A list that cannot be read could have any commit in it.
+            let Some(mut made) = made(state) else { return found };
             for note in note::others(state) {
                 for (id, was) in repository.made_since(&note) {
                     made.entry(id).or_default().extend(was);
@@ -115,7 +116,11 @@ impl Committed {
             let top = git.as_path().parent().unwrap_or(git.as_path());
             let repository = Repository::read(top).or_else(|| Repository::bare(git.as_path()));
             let Some(repository) = repository.filter(|it| !self.knows(it)) else { continue };
-            let lines = repository.references.values().map(|id| format!("{id}\n"));
+            let known = made(state).unwrap_or_default();
+            let is_new = |id: &&String| {
+                ObjectId::parse(id.as_bytes()).is_some_and(|id| !known.contains_key(&id))
+            };
+            let lines = repository.references.values().filter(is_new).map(|id| format!("{id}\n"));
             note_made(state, &lines.collect::<String>());
         }
         for before in &self.0 {
@@ -199,17 +204,21 @@ impl Repository {
     }
 }
 
-/// The commits that runs made, with those that came before.
-fn made(state: &Path) -> BTreeMap<ObjectId, Vec<ObjectId>> {
+/// The commits that runs made, with those that came before. `None`: the list cannot be read.
+fn made(state: &Path) -> Option<BTreeMap<ObjectId, Vec<ObjectId>>> {
     let mut made: BTreeMap<ObjectId, Vec<ObjectId>> = BTreeMap::new();
-    let text = read_bytes(&state.join(PLACE).join(MADE), LARGEST).unwrap_or_default();
+    let text = match read_bytes(&state.join(PLACE).join(MADE), LARGEST) {
+        Ok(text) => text,
+        Err(None) => Vec::new(),
+        Err(Some(_)) => return None,
+    };
     for line in text.split(|byte| *byte == b'\n') {
         let mut ids = line.split(|byte| *byte == b' ').map(ObjectId::parse);
         if let Some(Some(id)) = ids.next() {
             made.entry(id).or_default().extend(ids.flatten());
         }
     }
-    made
+    Some(made)
 }
 
 fn note_made(state: &Path, lines: &str) {

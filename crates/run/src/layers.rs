@@ -1,7 +1,7 @@
 //! [`Held`]: the private layer of a workspace, in the state directory.
 //!
 //! What runs write in toolchains and caches is kept here for the next run in the same workspace, and
-//! reaches no other one: a workspace is told by its canonical path, and by the directory that is there.
+//! reaches no other one: a workspace is identified by its canonical path and by the directory that is there.
 //! A layer is locked while a run has it, because two mounts of one layer are undefined.
 //!
 //! A run makes what is in a layer, so nothing here follows a link or trusts a name in it.
